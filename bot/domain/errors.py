@@ -1,0 +1,96 @@
+"""Refusals: every "no" of the rules, as a value with a name and a reason.
+
+Rules raise them; ``service.words`` alone turns them into sentences. A refusal changes nothing: the draft that met it is thrown away.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+class Refusal(Exception):
+    """Base of every ordinary "no". ``facts`` are what the sentence needs."""
+
+    def __init__(self, **facts: str | int | datetime | tuple[str, ...] | None) -> None:
+        super().__init__(type(self).__name__)
+        self.facts = facts
+
+
+class UnknownVerb(Refusal):
+    """Not a word of ours; facts: word, nearest."""
+
+
+class Unclear(Refusal):
+    """Words that could not be read; facts: text, hint (an example that works)."""
+
+
+class BadCount(Refusal):
+    """Not a number of cards that makes sense; facts: text, most."""
+
+
+class TooMany(Refusal):
+    """More than exist in the pool; facts: count, most, kind."""
+
+
+class UnknownKind(Refusal):
+    """No such kind; facts: kind, kinds."""
+
+
+class UnknownMachine(Refusal):
+    """No such machine, or not registered; facts: machine, machines (of the person)."""
+
+
+class NotYours(Refusal):
+    """Somebody else's machine, request or lease; facts: what, owners."""
+
+
+class WhichMachine(Refusal):
+    """Several machines, none named; facts: machines, command (to repeat with `on MACHINE`)."""
+
+
+class NoMachine(Refusal):
+    """The person owns no registered machine."""
+
+
+class Already(Refusal):
+    """Waits for the same machine and kind already; facts: number."""
+
+
+class OverCap(Refusal):
+    """Over a limit; facts: limit, have, what."""
+
+
+class UnknownThing(Refusal):
+    """No such request, lease, card or move; facts: what, text, known."""
+
+
+class WhichThing(Refusal):
+    """Several things fit; facts: what, choices, command."""
+
+
+class InThePast(Refusal):
+    """A time that has passed; facts: text."""
+
+
+class TooLong(Refusal):
+    """Longer than a limit allows; facts: limit, text."""
+
+
+class TooLate(Refusal):
+    """What holds now is different; facts: state, number, why."""
+
+
+class Promised(Refusal):
+    """The slot was offered or promised; facts: who, when, slot."""
+
+
+class AdminsOnly(Refusal):
+    """Only admins may; facts: admins."""
+
+
+class ReasonWanted(Refusal):
+    """A public reason is needed; facts: command."""
+
+
+class NotPossible(Refusal):
+    """The state does not allow it; facts: what, why."""

@@ -1,0 +1,522 @@
+"""The nouns of gpubot, as frozen values.
+
+Every room speaks in these. A value is changed by making a new one (``dataclasses.replace``); states are changed only through
+``lifecycle.step``. All instants are aware UTC datetimes. This module must not know how a value is stored, shown or acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from enum import StrEnum
+
+PersonId = str
+"""A person as Slack knows them: ``U…`` or ``W…``."""
+
+SlotId = str
+"""The place in the books for one device. For a fixed card it is the card's name, ``T4-1``."""
+
+MachineId = str
+"""A machine's instance UUID (stable across renaming and re-registration)."""
+
+BOT: PersonId = "bot"
+"""Who did it, when no person did."""
+
+
+class Mode(StrEnum):
+    """How a card reaches a virtual machine."""
+
+    FIXED = "fixed"  # DirectPath I/O with a given PCI address
+    DYNAMIC = "dynamic"  # Dynamic DirectPath I/O, by kind and label
+    VGPU = "vgpu"  # NVIDIA vGPU, by profile
+
+
+class AsideWhy(StrEnum):
+    """Who took a card out of the pool."""
+
+    DRAINED = "drained"  # an admin
+    QUARANTINED = "quarantined"  # the bot
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A card that is out of the pool."""
+
+    why: AsideWhy  # drained or quarantined
+    reason: str  # in words, public
+    by: PersonId  # the admin, or BOT
+    since: datetime  # from when
+
+
+@dataclass(frozen=True)
+class Card:
+    """One physical GPU. Named by first sight, kept for ever."""
+
+    name: SlotId  # T4-1; the slot of a fixed card
+    vcenter: str  # the [vcenter.NAME] it was seen in
+    host: str  # the host's id in that vCenter
+    host_name: str  # the host's name, as last seen
+    pci: str  # 0000:3b:00.0
+    kind: str  # what people ask for: T4
+    mode: Mode = Mode.FIXED  # how it is given
+    aside: Aside | None = None  # out of the pool, and why
+    agreeing: int = 0  # complete looks in a row that agree with the books since a difference (three heal it)
+    doubted: bool = False  # books, vCenter and guest differed; not granted again before it is healed
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A VM that the bot may touch, because an admin registered it."""
+
+    uuid: MachineId  # instance UUID
+    name: str  # as last seen
+    vcenter: str  # the [vcenter.NAME] it lives in
+    owners: tuple[PersonId, ...]  # who may request for it and agree to restarts; never empty
+    missing: int = 0  # complete looks in a row in which it was missing (two: gone)
+    gone: bool = False  # missing in two complete looks
+    reservation_before: int | None = None  # MB of memory reservation before the first card was put on; None: nothing on
+    lock_before: bool | None = None  # memory lock before the first card was put on
+    durations_s: tuple[int, ...] = ()  # the last ten power cycles, seconds off, newest last
+
+
+class RequestState(StrEnum):
+    """Where a request is. Open: queued, offered, leased."""
+
+    QUEUED = "queued"  # waits
+    OFFERED = "offered"  # its turn; holds its slots until accept-by
+    LEASED = "leased"  # its lease is open
+    SERVED = "served"  # its lease was active and is over
+    WITHDRAWN = "withdrawn"  # over without having been active
+
+
+class RestWhy(StrEnum):
+    """Why a queued request is not offered for now."""
+
+    PASSED = "passed"  # its person passed an offer
+    SILENT = "silent"  # accept-by went by without an answer
+    STILL_WANTED = "still_wanted"  # second silence in a row: asked whether it is still wanted
+    MACHINE = "machine"  # its machine is gone, or its person no longer owns it
+    NO_WINDOW = "no_window"  # its lease ended for want of a window; until a window is named
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A queued request that keeps its place and is not offered for now."""
+
+    why: RestWhy  # the cause
+    since: datetime  # from when
+    until: datetime | None  # ends by itself then; None: only by an event
+    slots: frozenset[SlotId] = frozenset()  # what was offered then; another slot coming up ends the rest
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A turn that waits for its person's answer."""
+
+    made: datetime  # when
+    accept_by: datetime  # silence ends it then
+    free_at: datetime | None  # when the devices are free, if they are still on their way
+
+
+@dataclass(frozen=True)
+class Length:
+    """Until when a card is wanted: one of the two, or neither for the site's default."""
+
+    lasting: timedelta | None = None  # `for 8h`: counts from active
+    until: datetime | None = None  # `until fri 18:00`: stays
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is agreed when a card is taken."""
+
+    length: Length = field(default_factory=Length)  # until when
+    take_back: bool = True  # an idle card may be taken back while somebody waits
+    way_home: str = "tonight"  # when the machine may restart to give it back: words of time
+
+
+@dataclass(frozen=True)
+class Request:
+    """Somebody wants devices for one machine."""
+
+    number: int  # #12
+    person: PersonId  # who asked
+    kind: str  # T4
+    count: int  # at least 1; all or nothing
+    machine: MachineId  # for which machine
+    asked: datetime  # its place in line: the time asked
+    state: RequestState = RequestState.QUEUED  # see RequestState
+    terms: Terms = field(default_factory=Terms)  # what will be agreed
+    because: str = ""  # the person's reason, raw text
+    ask_first: bool = False  # no window wanted yet: "ask me first"
+    rest: Rest | None = None  # only while queued
+    offer: Offer | None = None  # only while offered
+    silences: int = 0  # offers in a row without an answer
+    told: datetime | None = None  # when a promise was last given
+    changed: datetime | None = None  # last transition
+
+
+class LeaseState(StrEnum):
+    """Where a lease is. Open: the first four."""
+
+    RESERVED = "reserved"  # has or is next for its slots; waits for device and window
+    MOVING = "moving"  # the power cycle that puts its devices on has begun
+    ACTIVE = "active"  # its devices are seen working
+    RETURNING = "returning"  # they are to come off
+    ENDED = "ended"  # over as it should be, or for an outside cause
+    FAILED = "failed"  # a device was lost
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Devices lent to a person on a machine."""
+
+    label: str  # "12", or "12b" for a part split off
+    request: int  # the request's number
+    person: PersonId  # holder
+    machine: MachineId  # where they sit
+    kind: str  # T4
+    slots: tuple[SlotId, ...]  # its devices
+    state: LeaseState  # see LeaseState
+    terms: Terms  # as agreed
+    since: datetime  # when reserved (or adopted)
+    changed: datetime  # last transition
+    active_since: datetime | None = None  # clock and end time start here
+    end: datetime | None = None  # yours until
+    free_since: datetime | None = None  # reserved, and all its devices clean since then
+    bound_since: datetime | None = (
+        None  # machine on and devices bound since then (20 min without a word from the guest)
+    )
+    guest_without_since: datetime | None = None  # guest reports, but without the card, since then (60 min)
+    guest_seen: bool = False  # the guest said that it sees the devices
+    over_time: bool = False  # end reached while nobody waited
+    reason: str = ""  # why it returns or ended, in words
+    ended_by: PersonId = BOT  # who ended it
+
+
+class Turn(StrEnum):
+    """What a hold gives."""
+
+    HAS = "has"  # the slot is its
+    NEXT = "next"  # the slot is its when the one before has given it back
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What an offer or an open lease has on a slot. The database allows one of each turn a slot."""
+
+    slot: SlotId  # which
+    turn: Turn  # has or next
+    label: str  # of the lease, or of the offered request ("12")
+
+
+class Work(StrEnum):
+    """What is to be done with a device."""
+
+    PUT = "put"  # put it on
+    TAKE = "take"  # take it off
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A change asked of a machine."""
+
+    work: Work  # put or take
+    label: str  # of the lease that consents to it
+    slot: SlotId  # which device
+
+
+class MoveState(StrEnum):
+    """Where a power cycle of a machine is. Open: all but the last two."""
+
+    PLANNED = "planned"  # gathers wishes
+    STOPPING = "stopping"  # shutdown asked
+    CHANGING = "changing"  # seen off, devices being changed
+    STARTING = "starting"  # power-on asked
+    PROVING = "proving"  # on; waits for bound and seen in the guest
+    UNDOING = "undoing"  # the way back
+    STUCK = "stuck"  # needs a person
+    DONE = "done"  # over as planned
+    DROPPED = "dropped"  # over otherwise
+
+
+class CallKind(StrEnum):
+    """A call to vCenter that changes something."""
+
+    SHUTDOWN = "shutdown"  # ask the guest to shut down
+    HARD_STOP = "hard_stop"  # power off
+    CHANGE = "change"  # put devices on, take devices off
+    POWER_ON = "power_on"  # start
+
+
+class Outcome(StrEnum):
+    """What became of a call."""
+
+    ASKED = "asked"  # written down; the answer is not known (yet, or for ever)
+    DONE = "done"  # answered well
+    AGAIN = "again"  # may be asked again, later
+    REFUSED = "refused"  # refused for good
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to vCenter: written before it is made; its effect is seen in a later look."""
+
+    number: int  # counts the calls of a move from 1
+    kind: CallKind  # what is asked
+    asked: datetime  # when written
+    run: str  # id of the bot process that makes it; another process knows that the answer is lost
+    outcome: Outcome = Outcome.ASKED  # what became of it
+    reason: str = ""  # plain words of a refusal
+    again_at: datetime | None = None  # not before then
+    puts: tuple[Wish, ...] = ()  # of a change: what is put on
+    takes: tuple[Wish, ...] = ()  # of a change: what is taken off
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a move's journal, shown in its message."""
+
+    at: datetime  # when
+    what: str  # a word of words.py: off, taken, put, on, seen, undone, …
+    detail: str = ""  # e.g. the slots, or a reason
+
+
+@dataclass(frozen=True)
+class Window:
+    """One interval in which an agreement allows a machine to be off: half open, UTC."""
+
+    start: datetime  # from
+    end: datetime  # before
+
+    def holds(self, now: datetime) -> bool:
+        """Whether now is inside."""
+        return self.start <= now < self.end
+
+
+@dataclass(frozen=True)
+class Move:
+    """One power cycle of one machine; one open move a machine."""
+
+    number: int  # m7
+    machine: MachineId  # which
+    state: MoveState  # see MoveState
+    wishes: tuple[Wish, ...]  # what it is for
+    opened: datetime  # when planned
+    changed: datetime  # last transition
+    was_on: bool | None = None  # power when the cycle began; put back as it was found
+    agreement: int | None = None  # the agreement whose window it uses
+    window: Window | None = None  # that window, fixed when the shutdown is asked
+    last_call: datetime | None = None  # when owners and guest were warned
+    last_call_for: datetime | None = None  # the start of the window that the last call announced
+    shutdown_at: datetime | None = None  # our last shutdown call
+    off_at: datetime | None = None  # seen off
+    on_at: datetime | None = None  # seen on again
+    call: Call | None = None  # the latest call
+    calls: int = 0  # how many calls were written
+    left_out: tuple[Wish, ...] = ()  # wishes that this cycle does not serve (not clean, dropped)
+    undo: bool = False  # went back: what was put on comes off again
+    barred: tuple[datetime, ...] = ()  # starts of windows in which no further shutdown is asked ("not now", gone back)
+    blockers: tuple[str, ...] = ()  # what stands in the way, as told
+    reason: str = ""  # why it went back, is stuck or was dropped
+    steps: tuple[Step, ...] = ()  # the journal
+    wants_on: bool = False  # an owner asked to start it
+
+
+class AgreementKind(StrEnum):
+    """How long an agreement lives."""
+
+    NAMED = "named"  # for one purpose, once
+    STANDING = "standing"  # comes again
+
+
+class AgreementState(StrEnum):
+    """Where an agreement is."""
+
+    OPEN = "open"  # allows its windows
+    USED = "used"  # its power cycle is done, or its time is over
+    WITHDRAWN = "withdrawn"  # taken back, or its ground is gone
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A standing window: local wall time of a named zone, half open, may cross midnight."""
+
+    days: frozenset[int]  # 0 Monday … 6 Sunday: days on which it begins
+    start: time  # local, naive
+    end: time  # local, naive; not after start: on the next day
+    zone: str  # IANA name, of the owner who said it
+
+
+@dataclass(frozen=True)
+class Skip:
+    """One occurrence of a window that an owner said "not now" to."""
+
+    start: datetime  # the occurrence's start
+    by: PersonId  # who said it; only they can take it back
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """An owner's word that a machine may be off for a while."""
+
+    number: int  # counts agreements
+    machine: MachineId  # which
+    person: PersonId  # who gave it (BOT: by the terms)
+    kind: AgreementKind  # named or standing
+    made: datetime  # when
+    state: AgreementState = AgreementState.OPEN  # see AgreementState
+    window: Window | None = None  # of a named one; None while `when done` waits for the end of work
+    pattern: Pattern | None = None  # of a standing one
+    now: bool = False  # "now": for a receiver it begins when its device is clean; last call is 60 s
+    when_done: bool = False  # opens when nothing runs for 10 min
+    label: str = ""  # the request or lease it was given for; "" any change of the machine
+    hard: bool = False  # a hard stop is allowed
+    even_if_busy: bool = False  # a standing window that holds although something runs
+    firm: bool = False  # by the terms: "not now" does not skip it
+    skips: tuple[Skip, ...] = ()  # occurrences not to be used
+
+
+@dataclass(frozen=True)
+class Person:
+    """What the rules need to know about somebody."""
+
+    id: PersonId  # Slack id
+    name: str  # display name
+    zone: str  # IANA name
+    admin: bool = False  # of gpubot
+    active: bool = True  # still in the workspace
+
+
+# ---- what is seen -------------------------------------------------------------------------------------------------
+
+
+class Power(StrEnum):
+    """Power state of a VM."""
+
+    ON = "on"  # powered on
+    OFF = "off"  # powered off
+    SUSPENDED = "suspended"  # neither: devices cannot be changed
+
+
+@dataclass(frozen=True)
+class SeenCard:
+    """A GPU that a host lists."""
+
+    pci: str  # 0000:3b:00.0
+    ids: str  # vendor:device, lower hex: 10de:1eb8
+    name: str  # vendor's name
+    active: bool  # passthrough really in effect
+
+
+@dataclass(frozen=True)
+class SeenHost:
+    """A host in a look."""
+
+    vcenter: str  # which vCenter
+    id: str  # its id there
+    name: str  # its name
+    connected: bool  # False: everything on it is unknown
+    maintenance: bool  # in maintenance mode: nothing is granted there
+    cards: tuple[SeenCard, ...] = ()  # its GPUs
+    bound: Mapping[str, MachineId] = field(default_factory=dict)  # PCI address -> machine that runs with it now
+
+
+@dataclass(frozen=True)
+class SeenMachine:
+    """A VM (or template) in a look."""
+
+    vcenter: str  # which vCenter
+    uuid: MachineId  # instance UUID
+    name: str  # its name
+    host: str  # host id, "" if none
+    power: Power  # power state
+    cards: tuple[str, ...] = ()  # PCI addresses in its settings (fixed devices)
+    foreign: int = 0  # other PCI devices that we do not touch
+    boot: datetime | None = None  # boot time by vCenter's clock
+    template: bool = False  # cannot be powered on
+    question: str = ""  # a pending question blocks it
+    unknown: bool = False  # its settings cannot be read, or its host is disconnected
+    tools: bool = False  # guest tools run, so it can be asked to shut down
+    busy_task: str = ""  # a task that runs on it, in words
+    memory_mb: int = 0  # its size
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look at the world. Only complete looks decide that something is gone."""
+
+    at: datetime  # the bot's clock when the look began
+    complete: frozenset[str]  # vCenters of which every page answered
+    hosts: tuple[SeenHost, ...] = ()  # all hosts with GPUs
+    machines: tuple[SeenMachine, ...] = ()  # all VMs and templates
+    server_time: Mapping[str, datetime] = field(default_factory=dict)  # vCenter -> its own clock
+
+
+@dataclass(frozen=True)
+class Login:
+    """Somebody logged in in a guest."""
+
+    user: str  # name in the guest
+    since: datetime  # from when
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that runs in a guest."""
+
+    user: str  # name in the guest
+    name: str  # command, shortened
+    since: datetime  # from when
+    gpu: bool  # uses a card
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The latest word of a guest about itself."""
+
+    machine: MachineId  # which
+    at: datetime  # the bot's clock when it arrived
+    boot_id: str  # new at each boot
+    seq: int  # counts within a boot
+    stopping: bool  # the guest is going down
+    cards: int  # how many it sees
+    faults: tuple[str, ...] = ()  # broken cards, in words
+    logins: tuple[Login, ...] = ()  # who is there
+    jobs: tuple[Job, ...] = ()  # what runs
+    free_since: datetime | None = None  # nothing has run (jobs) since then, by the bot's clock; None: something runs
+    first_at: datetime | None = None  # first word of this boot
+
+
+# ---- what is written ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Books:
+    """All that the rules need of what was decided so far: open things, and what is still referred to."""
+
+    cards: Mapping[SlotId, Card] = field(default_factory=dict)
+    machines: Mapping[MachineId, Machine] = field(default_factory=dict)
+    requests: Mapping[int, Request] = field(default_factory=dict)  # open, and those over for less than 3 days
+    leases: Mapping[str, Lease] = field(default_factory=dict)  # open, and those over for less than 3 days
+    holds: frozenset[Hold] = frozenset()
+    moves: Mapping[int, Move] = field(default_factory=dict)  # open, and those over for less than a day
+    agreements: Mapping[int, Agreement] = field(default_factory=dict)  # open
+    said: frozenset[str] = frozenset()  # `once` keys of notices that were written
+    numbers: Mapping[str, int] = field(default_factory=dict)  # last used: "number", "move", "agreement"
+    paused: str = ""  # who paused, and why; "" acting
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the ledger: append only."""
+
+    at: datetime  # when
+    who: PersonId  # a person or BOT
+    what: str  # the event: request.offered, move.stopping, …
+    about: str  # "#12", "m7", "T4-1", or a machine's name
+    why: str = ""  # reason or rule, in words
+
+
+Entity = Card | Machine | Request | Lease | Move | Agreement

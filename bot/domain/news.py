@@ -1,0 +1,79 @@
+"""What the rules have to tell: facts, not sentences.
+
+Rules write :class:`News` into a draft; ``service.words`` turns each kind into a message when it is recorded. Nothing here is text
+that a person reads, except reasons that a person gave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bot.domain.model import Agreement, Lease, Machine, Move, PersonId, Request, SlotId
+
+CHANNEL = "channel"
+"""Audience: the team channel."""
+
+ADMINS = "admins"
+"""Audience: the admins of gpubot."""
+
+
+class NewsKind(StrEnum):
+    """What happened. ``words`` has a sentence for each (a test asks)."""
+
+    OFFER = "offer"  # request offered: answer by `until`
+    OFFER_OVER = "offer_over"  # the offer is over: accepted, passed, silent, taken back (`reason`)
+    STILL_WANTED = "still_wanted"  # second silence in a row
+    LEASED = "leased"  # its turn, a window is known: reserved
+    ASK_WINDOW = "ask_window"  # when may the machine restart? (to take a card, or to give it back)
+    HANDED_ON = "handed_on"  # the device was already on the machine: no restart
+    ACTIVE = "active"  # the card works: yours until
+    ACTIVE_UNSEEN = "active_unseen"  # on and bound, not seen in the guest yet; the clock starts
+    WAITS_POWER_ON = "waits_power_on"  # the card sits in a machine that is off by its owner's wish
+    GUEST_WITHOUT = "guest_without"  # guest reports, but without the card
+    CARD_BROKEN = "card_broken"  # guest reports a broken card
+    BACK_IN_LINE = "back_in_line"  # lease over before it was active: queued again, old place (`reason`)
+    REMIND = "remind"  # `until` approaches
+    OVER_TIME = "over_time"  # end reached, nobody waits
+    RETURNING = "returning"  # the lease is to come off (`reason`)
+    ENDED = "ended"  # the lease is over (`reason`)
+    FAILED = "failed"  # a device was lost (`reason`)
+    CARD_ASIDE = "card_aside"  # a card was taken out of the pool (`reason`)
+    DIFFERENCE = "difference"  # books, vCenter and guest differ (`reason`)
+    STRANGER = "stranger"  # a device without a lease on a registered machine
+    SHARED_SETTING = "shared_setting"  # two machines' settings name one card
+    MACHINE_GONE = "machine_gone"  # a registered machine is gone
+    LAST_CALL = "last_call"  # machine restarts at `until`
+    NOT_NOW = "not_now"  # an owner said "not now"
+    WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)
+    STANDING_SKIPPED = "standing_skipped"  # standing window not used: somebody works (`reason`)
+    FIRM_WINDOW = "firm_window"  # by the terms the machine's next night is agreed
+    BLOCKED = "blocked"  # a blocker of a planned move (`reason`)
+    MOVE = "move"  # one message a move, edited at each step
+    UNDONE = "undone"  # the way back is done (`reason`)
+    GUEST_HANGS = "guest_hangs"  # did not shut down in time
+    STUCK = "stuck"  # power-on refused (`reason`): needs a person
+    HOST_AWAY = "host_away"  # host in maintenance or disconnected (`reason`)
+    FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h
+    CLOCK_JUMP = "clock_jump"  # the bot's clock jumped (`reason`)
+    PERSON_LEFT = "person_left"  # somebody left the workspace
+
+
+@dataclass(frozen=True)
+class News:
+    """One thing to tell somebody. Fields that a kind does not need are unset."""
+
+    kind: NewsKind  # what happened
+    to: PersonId  # a person's id, CHANNEL or ADMINS
+    key: str = ""  # messages to one audience with one key are edited, not repeated; "" always a new one
+    once: str = ""  # told at most once for this deadline or cause, for ever; "" always
+    request: Request | None = None
+    lease: Lease | None = None
+    move: Move | None = None
+    agreement: Agreement | None = None
+    machine: Machine | None = None
+    slots: tuple[SlotId, ...] = ()
+    until: datetime | None = None  # the time that matters
+    who: PersonId = ""  # the other person in it
+    reason: str = ""  # a cause, in plain words

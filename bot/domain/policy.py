@@ -1,0 +1,49 @@
+"""The numbers of the site's policy, frozen. Wiring makes it from the settings; rules get it as an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import time, timedelta
+
+H = timedelta(hours=1)
+MIN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """All limits and durations. Each field: unit in its type, reason in its note."""
+
+    zone: str = "Europe/Berlin"  # the site's zone
+    working_days: frozenset[int] = frozenset({0, 1, 2, 3, 4})  # Monday to Friday
+    working_start: time = time(9)  # people's own zone
+    working_end: time = time(18)
+    night_start: time = time(22)  # "tonight" and standing nights, owner's zone
+    night_end: time = time(6)
+    accept_by: timedelta = 30 * MIN  # of the person's working hours
+    pass_rest: timedelta = 4 * H  # of the person's working hours
+    still_wanted: int = 3  # working days until silence withdraws
+    now_within: timedelta = 30 * MIN  # "now" begins within
+    now_lasts: timedelta = 45 * MIN  # and takes
+    at_lasts: timedelta = 1 * H  # "at 18:00" without an end
+    last_call: timedelta = 10 * MIN  # before a restart
+    last_call_now: timedelta = timedelta(seconds=60)  # before a restart "now"
+    guest_shutdown: timedelta = 5 * MIN  # then given up
+    late_off: timedelta = 2 * H  # a power-off within this after our shutdown is ours
+    seen_in_guest: timedelta = 20 * MIN  # without a word from the guest
+    repair: timedelta = 60 * MIN  # guest reports without the card: its owner repairs
+    power_on_wait: timedelta = 12 * H  # a machine left off: the clock starts all the same
+    usual_first: timedelta = 15 * MIN  # usual duration of a restart before the first
+    done_quiet: timedelta = 10 * MIN  # "when done": nothing runs for
+    reserved_free: timedelta = 24 * H  # a free device not put on while others wait
+    reserved_warn: tuple[timedelta, ...] = (4 * H, 20 * H)  # told then
+    stuck_return: timedelta = 24 * H  # returning that long while others wait: next night is agreed
+    running_work: timedelta = 24 * H  # an ended lease waits for running work at most
+    reminders: tuple[timedelta, ...] = (24 * H, 1 * H)  # before the end
+    longest: timedelta = timedelta(days=7)  # a lease, while others wait
+    longest_in_all: timedelta = timedelta(days=14)  # a lease, ever
+    extend_waiting: timedelta = 24 * H  # once, while others wait
+    queued_a_person: int = 2  # requests queued or offered
+    reading_stale: timedelta = 5 * MIN  # after that a guest is unknown
+    clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
+    command: str = "/gpu"  # the slash command's word, for messages
+    level: str = "act"  # watch, hands or act

@@ -1,0 +1,364 @@
+"""The sockets of the middle: what an edge must offer, and the values that flow through.
+
+Edges implement these protocols; wiring plugs them together. Nothing here knows a library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol
+
+from bot.domain.draft import Changes
+from bot.domain.model import Books, CallKind, Line, MachineId, Person, PersonId, Reading, Seen
+
+# ---- text: spans, so that each surface can escape and show times in its own way ------------------------------------
+
+
+@dataclass(frozen=True)
+class Bold:
+    """Emphasis; the first line of a message is usually one."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A name that can be typed: a card, a command."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """Text that a person wrote: shown as it is, never as markup, shortened by the surface."""
+
+    text: str
+
+
+class Show(StrEnum):
+    """How an instant is shown, always in the reader's zone."""
+
+    TIME = "time"  # 16:00
+    DAY_TIME = "day_time"  # fri 16:00 / tomorrow 16:00
+    DAY = "day"  # fri
+
+
+@dataclass(frozen=True)
+class When:
+    """An instant."""
+
+    at: datetime  # aware UTC
+    show: Show = Show.DAY_TIME  # how
+
+
+@dataclass(frozen=True)
+class Name:
+    """A person by name, without a ping."""
+
+    person: PersonId
+
+
+@dataclass(frozen=True)
+class Ping:
+    """A person who must act: mentioned."""
+
+    person: PersonId
+
+
+Span = str | Bold | Code | Said | When | Name | Ping
+"""A plain ``str`` is the bot's own wording: escaped by the surface too, never carries markup."""
+
+LineOf = tuple[Span, ...]
+"""One line of a message."""
+
+
+@dataclass(frozen=True)
+class Button:
+    """A command that is typed for you."""
+
+    label: str  # at most 75 characters
+    says: str  # the text after /gpu that it types
+    style: str = ""  # "", "primary" or "danger"
+    confirm: str = ""  # a question asked before, "" none
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A message: lines and at most three buttons. The first line is the whole message."""
+
+    lines: tuple[LineOf, ...]
+    buttons: tuple[Button, ...] = ()
+    ok: bool = True  # False: a refusal (exit code of the terminal)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Somebody said something."""
+
+    person: PersonId  # who
+    text: str  # without the command's name
+    place: str = ""  # channel id, "dm" or "terminal"; for the ledger only
+
+
+# ---- store ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a message stands in Slack."""
+
+    channel: str  # C… or D…
+    ts: str  # its time stamp
+
+
+@dataclass(frozen=True)
+class Post:
+    """One message of the outbox, rendered."""
+
+    id: int  # of the outbox row, 0 before it is recorded
+    to: PersonId  # a person, news.CHANNEL or news.ADMINS
+    reply: Reply  # what it says
+    key: str = ""  # edit the earlier message with this key to this audience
+    once: str = ""  # unique for ever
+    at: datetime | None = None  # when recorded
+    tries: int = 0  # so far
+    standing: Address | None = None  # the message to edit, if one stands
+    priority: int = 1  # 0 answers and last calls, 1 ordinary, 2 board
+
+
+class Transaction(Protocol):
+    """One writing transaction: begun IMMEDIATE (or with the lock row) before its first read; no network inside."""
+
+    def books(self) -> Books:
+        """The books as they are inside this transaction."""
+        ...
+
+    def record(self, changes: Changes, posts: Sequence[Post]) -> None:
+        """Write all of it; ``posts`` are the rendered news of ``changes``."""
+        ...
+
+
+class Store(Protocol):
+    """Only the store remembers."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Commit at a clean end, roll back otherwise; one writer at a time in the process."""
+        ...
+
+    def read(self) -> Books:
+        """The books, in a reading transaction."""
+        ...
+
+    def unsent(self, now: datetime, limit: int = 50) -> list[Post]:
+        """Posts whose time to be (re)tried has come, by priority then age; ``standing`` filled from the key."""
+        ...
+
+    def sent(self, post: Post, at: Address | None, now: datetime) -> None:
+        """The post is out, and stands there."""
+        ...
+
+    def delayed(self, post: Post, until: datetime, why: str) -> None:
+        """Try again later."""
+        ...
+
+    def given_up(self, post: Post, why: str, now: datetime) -> None:
+        """It cannot be delivered; kept with its cause."""
+        ...
+
+    def forget_standing(self, to: PersonId, key: str) -> None:
+        """The message with this key was deleted: the next one is posted anew."""
+        ...
+
+    def ledger(self, about: str = "", limit: int = 100) -> list[Line]:
+        """Lines, newest first; ``about`` filters."""
+        ...
+
+    def pending(self) -> int:
+        """How many posts wait in the outbox."""
+        ...
+
+    def changed(self) -> int:
+        """A number that moves when another process wrote (SQLite's data_version)."""
+        ...
+
+    # tokens of machines: shown once, stored hashed
+    def set_token(self, machine: MachineId, digest: str, now: datetime) -> None:
+        """Replace the token of a machine by its digest (hex SHA-256)."""
+        ...
+
+    def machine_of_token(self, digest: str) -> MachineId | None:
+        """Whose token it is."""
+        ...
+
+    # readings
+    def take_reading(self, reading: Reading) -> bool:
+        """Keep the latest reading of a machine; False if (boot_id, seq) was taken before."""
+        ...
+
+    def readings(self) -> Mapping[MachineId, Reading]:
+        """The latest reading of each machine."""
+        ...
+
+    def order(self, machine: MachineId, order: str, now: datetime) -> None:
+        """An order for the guest (``last call``), given with the answer to its next push."""
+        ...
+
+    def take_orders(self, machine: MachineId, now: datetime) -> list[str]:
+        """The orders that wait for this guest, and forget them."""
+        ...
+
+    # one bot a database
+    def claim(self, run: str, now: datetime, ttl: timedelta) -> bool:
+        """Take or renew the right to be the bot of this database; False if another one lives."""
+        ...
+
+    def resign(self, run: str) -> None:
+        """Give that right back."""
+        ...
+
+    def person_seen(self, person: Person) -> None:
+        """Remember a person, so that the terminal can name them without Slack."""
+        ...
+
+    def persons(self) -> list[Person]:
+        """Everybody remembered."""
+        ...
+
+
+# ---- the lab -------------------------------------------------------------------------------------------------------
+
+
+class LabError(Exception):
+    """The lab's only two kinds of failure; the text is plain words for people."""
+
+
+class Again(LabError):
+    """It may go better later."""
+
+    def __init__(self, why: str, after: timedelta = timedelta(seconds=15)) -> None:
+        super().__init__(why)
+        self.after = after
+
+
+class NeedsPerson(LabError):
+    """Refused for good; the text says what to do. ``card`` is the PCI address if one is to blame."""
+
+    def __init__(self, why: str, card: str = "") -> None:
+        super().__init__(why)
+        self.card = card
+
+
+@dataclass(frozen=True)
+class LabStep:
+    """One call to vCenter. Safe to repeat: an effect that is there already is success and sends nothing."""
+
+    vcenter: str  # which
+    machine: MachineId  # which VM
+    kind: CallKind  # what
+    put: tuple[str, ...] = ()  # PCI addresses to put on (CHANGE)
+    take: tuple[str, ...] = ()  # PCI addresses to take off (CHANGE)
+    lock_memory: bool | None = None  # CHANGE: memory lock wanted afterwards; None leave (True with the first card)
+    reservation_mb: int | None = None  # CHANGE: reservation to go back to when the lock is lifted
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a machine's memory settings were before a change (to go back to with the last device)."""
+
+    reservation_mb: int
+    locked: bool
+
+
+class Lab(Protocol):
+    """Reads and moves; the only port that touches vCenter."""
+
+    def look(self) -> Seen:
+        """One look at every vCenter; a vCenter that does not answer is left out of ``complete``."""
+        ...
+
+    def dry_run(self, step: LabStep) -> list[str]:
+        """All that would stand in the way of a change, in plain words; [] nothing."""
+        ...
+
+    def act(self, step: LabStep) -> Before | None:
+        """Make one call and wait (bounded) for its task. A CHANGE reads back, and returns what memory settings were before.
+
+        :raises Again: may go better later (conflict, busy, lost reply, not reachable)
+        :raises NeedsPerson: refused for good
+        """
+        ...
+
+    def close(self) -> None:
+        """Log out."""
+        ...
+
+
+# ---- the others ----------------------------------------------------------------------------------------------------
+
+
+class VoiceError(Exception):
+    """A message could not be delivered."""
+
+
+class TryLater(VoiceError):
+    """Rate limit or network: not before ``after`` (real time)."""
+
+    def __init__(self, why: str, after: timedelta) -> None:
+        super().__init__(why)
+        self.after = after
+
+
+class Gone(VoiceError):
+    """The message to edit does not stand any more: post anew."""
+
+
+class Unreachable(VoiceError):
+    """This audience cannot be reached; the text says why and what to do."""
+
+
+class Voice(Protocol):
+    """Only the voice speaks unasked."""
+
+    def post(self, to: PersonId, reply: Reply) -> Address:
+        """A new message to a person (DM) or news.CHANNEL. Raises VoiceError."""
+        ...
+
+    def edit(self, at: Address, reply: Reply) -> Address:
+        """Edit a message. Raises VoiceError (Gone: it was deleted)."""
+        ...
+
+    def pin(self, at: Address) -> None:
+        """Pin a message in its channel (the board)."""
+        ...
+
+
+class People(Protocol):
+    """Names, zones, admins."""
+
+    def person(self, id: PersonId) -> Person:
+        """Somebody by id; unknown people get their id as name and the site's zone."""
+        ...
+
+    def find(self, word: str) -> Person | None:
+        """Somebody by `<@U…>`, `<@U…|name>`, `@name`, name or id."""
+        ...
+
+    def admins(self) -> Iterable[PersonId]:
+        """The admins of gpubot."""
+        ...
+
+
+class Clock(Protocol):
+    """The only source of now."""
+
+    def now(self) -> datetime:
+        """Virtual now, aware UTC."""
+        ...
+
+    def real(self) -> float:
+        """Real seconds (monotonic), for deadlines of sockets and threads."""
+        ...
