@@ -1,0 +1,55 @@
+# One word a job; each works from a fresh clone and is quick the second time.
+#
+#   make demo [SPEED=60] [STORY=1]   the whole bot on this machine, with a local Slack and a local vCenter
+#   make check                       format, lint, types, the import law
+#   make test [ARGS="-k lease"]      check, then the tests
+#   make test-long                   the tests that take minutes
+#
+# PYTHON= chooses the interpreter (3.11 or newer), JOBS= how many tests run at once.
+
+BIN := .venv/bin
+READY := .venv/.ready
+JOBS ?= 2
+ARGS ?=
+SPEED ?=
+STORY ?=
+
+# The newest one that really runs: a name on the PATH may be a shim for a version that is not installed, and a system's
+# Python may lack what makes an environment.
+CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$name -c '$(CAN_SERVE)' >/dev/null 2>&1 && echo $$name && break; done)
+
+.PHONY: help setup demo check test test-long clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "needs Python 3.11 or newer with venv: install one, or name it with PYTHON=" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making .venv with $(PYTHON)"; "$(PYTHON)" -m venv --clear .venv; }
+	@echo "installing what constraints.txt pins"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,guest,postgres]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/gpubot demo $(if $(SPEED),--speed $(SPEED)) $(if $(STORY),--story $(STORY))
+
+check: $(READY)
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: $(BIN)/ruff format ." >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+# A file's tests stay on one worker, so that they share the servers that its fixtures start.
+test: check
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+test-long: $(READY)
+	@$(BIN)/python -m pytest -m long $(ARGS)
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo build *.egg-info
