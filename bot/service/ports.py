@@ -211,6 +211,15 @@ class Store(Protocol):
         """The orders that wait for this guest, and forget them."""
         ...
 
+    # the last look, so that every process answers from the same view
+    def keep_look(self, seen: Seen) -> None:
+        """Remember the last good look (replaces the one before)."""
+        ...
+
+    def last_look(self) -> Seen | None:
+        """The last good look of whichever process looked; None before the first."""
+        ...
+
     # one bot a database
     def claim(self, run: str, now: datetime, ttl: timedelta) -> bool:
         """Take or renew the right to be the bot of this database; False if another one lives."""
