@@ -1,0 +1,31 @@
+"""Fixtures that every room's tests stand on: where the tree is, and an environment that says nothing about gpubot.
+
+Rooms bring their own builders and servers in the conftest of their folder; only what all of them need belongs here.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# A busy machine must not fail a property by its speed, and CI must fail on the same examples each time.
+settings.register_profile("gpubot", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.load_profile("gpubot")
+
+# Pictures are drawn without a screen, wherever the tests run.
+os.environ["MPLBACKEND"] = "Agg"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the settings or secrets of whoever runs it; only what tests/needs.py asks about stays."""
+    for name in list(os.environ):
+        if name.startswith(("GPUBOT_", "SLACK_")) and name != "GPUBOT_REQUIRE":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The top of the tree."""
+    return Path(__file__).resolve().parents[1]
