@@ -191,6 +191,9 @@ class Lease:
     guest_without_since: datetime | None = None  # guest reports, but without the card, since then (60 min)
     guest_seen: bool = False  # the guest said that it sees the devices
     over_time: bool = False  # end reached while nobody waited
+    extended: int = 0  # how often it was extended while others waited
+    missing: int = 0  # complete looks in a row in which a device of an active lease was not on its machine
+    not_nows: int = 0  # how often "not now" was said to its return while others waited
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
 
@@ -270,6 +273,8 @@ class Call:
     outcome: Outcome = Outcome.ASKED  # what became of it
     reason: str = ""  # plain words of a refusal
     again_at: datetime | None = None  # not before then
+    answered: datetime | None = None  # when the outcome was written; only looks begun later show its effect
+    card: str = ""  # PCI address of the card to blame, if one is
     puts: tuple[Wish, ...] = ()  # of a change: what is put on
     takes: tuple[Wish, ...] = ()  # of a change: what is taken off
 
