@@ -77,6 +77,15 @@ def test_each_contract_is_caught_when_broken(copied: Path, broken: law.Break) ->
         )
 
 
+def test_a_room_without_a_place_in_the_law_is_caught(copied: Path) -> None:
+    attic = copied / "bot" / "attic.py"
+    attic.touch()
+    verdict = law.judge(copied, "floors")
+    attic.unlink()
+    assert verdict.returncode == 1
+    assert "attic" in verdict.stdout
+
+
 def test_no_contract_is_left_unbroken() -> None:
     assert {broken.contract for broken in BREAKS} == set(law.contracts(REPO))
 
