@@ -1,0 +1,267 @@
+"""The stand-in Slack as one aiohttp application.
+
+Started by `python -m bot.local.slack`, by `gpubot local slack` and by tests (`start_in_thread`). It wires the workspace,
+Socket Mode, the Web API, the reply addresses, the drive and the page; the rules are in the other files. It listens on
+loopback and ends with its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from bot.local.clock import Clock
+from bot.local.slack import wire
+from bot.local.slack.acts import Acts
+from bot.local.slack.faults import Faults
+from bot.local.slack.hooks import respond
+from bot.local.slack.link import Link
+from bot.local.slack.methods import METHODS, Call
+from bot.local.slack.methods_views import VIEW_METHODS
+from bot.local.slack.model import (
+    APP_ID,
+    BOT_USER_ID,
+    DEFAULT_SCOPES,
+    GPU_CHANNEL_ID,
+    Json,
+    SlackError,
+    Workspace,
+    default_people,
+)
+
+PAGE = Path(__file__).parent / "page"
+ALL_METHODS = {**METHODS, **VIEW_METHODS}
+JOURNAL = 5_000  # calls remembered
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a stand-in Slack is to be."""
+
+    bot_token: str = "xoxb-local"
+    app_token: str = "xapp-local"
+    zones: tuple[tuple[str, str], ...] = ()  # (name of a person, IANA zone); Europe/Berlin otherwise
+    scopes: frozenset[str] = DEFAULT_SCOPES  # granted to the bot token
+    commands: tuple[str, ...] = ("/gpu",)  # declared slash commands; empty: any
+    should_escape: bool = True  # commands get ids for names
+    vcenter_drive: str | None = None  # base address of the stand-in vCenter's drive
+
+    @staticmethod
+    def random_tokens() -> tuple[str, str]:
+        """A bot token and an app token that nobody knows yet."""
+        return "xoxb-" + secrets.token_hex(12), "xapp-1-" + secrets.token_hex(12)
+
+
+class Slack:
+    """One workspace being served."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.offset = 0.0  # seconds added to the real clock, to age triggers and response_urls
+        self.faults = Faults()
+        self.space = Workspace(default_people(dict(setup.zones)), setup.scopes)
+        self.virtual = Clock()  # what the people's watches show
+        self.link = Link(self.faults)
+        self.acts = Acts(self.space, self.link, self.now, commands=setup.commands, should_escape=setup.should_escape)
+        self.counts: Counter[str] = Counter()  # calls by method
+        self.journal: deque[Json] = deque(maxlen=JOURNAL)
+        self.subscribers: set[tuple[str | None, asyncio.Queue[Json]]] = set()
+        self.space.listeners.append(self._fan_out)
+        self.space.watch = self.virtual.unix
+
+    def now(self) -> float:
+        """Slack's clock: unix seconds, real."""
+        return time.time() + self.offset
+
+    def _fan_out(self, event: Json, only: frozenset[str] | None) -> None:
+        for person, queue in self.subscribers:
+            if person is None or only is None or person in only:
+                queue.put_nowait(event)
+
+    # -- Web API ------------------------------------------------------------------------------------------------------
+
+    async def api(self, request: web.Request) -> web.StreamResponse:
+        """One Web API call, through the armed faults."""
+        method = request.match_info["method"]
+        entry: Json = {"method": method, "at": self.now(), "args": {}, "reply": None}
+        self.journal.append(entry)
+        self.counts[method] += 1
+        try:
+            args = await wire.arguments(request)
+            token = wire.token_of(request, args)
+            entry["args"] = args
+            return await self._call(request, method, token, args, entry)
+        except SlackError as exc:
+            entry["reply"] = {"ok": False, "error": exc.error, **exc.extra}
+            return wire.refusal(exc)
+
+    async def _call(self, request: web.Request, method: str, token: str, args: Json, entry: Json) -> web.StreamResponse:
+        if method not in ALL_METHODS and method != "apps.connections.open":
+            raise SlackError("unknown_method", req_method=method)
+        faults = self.faults
+        if (pause := faults.spend(faults.slow, method)) is not None:
+            await asyncio.sleep(pause)
+        if (wait_s := faults.spend(faults.rate_limited, method)) is not None:
+            entry["reply"] = {"ok": False, "error": "ratelimited"}
+            return web.json_response(entry["reply"], status=429, headers={"Retry-After": str(wait_s)})
+        if (status := faults.spend(faults.broken, method)) is not None:
+            entry["reply"] = {"status": status}
+            return web.Response(status=status, text="upstream is away")
+        if (name := faults.spend(faults.refused, method)) is not None:
+            raise SlackError(name)
+        hold = faults.claim(method, args)
+        if hold is not None and hold.when == "before":
+            hold.reached.set()
+            await hold.resolved.wait()
+            if hold.drop:
+                return self._cut(request, entry)
+        reply = self._run(request, method, token, args)
+        entry["reply"] = reply
+        if hold is not None and hold.when == "after":
+            hold.reached.set()
+            await hold.resolved.wait()
+            if hold.drop:
+                return self._cut(request, entry)
+        return web.json_response(reply)
+
+    def _run(self, request: web.Request, method: str, token: str, args: Json) -> Json:
+        base = f"http://{request.host}" if ":" in request.host else self.acts.base
+        if method == "apps.connections.open":
+            if token != self.setup.app_token:
+                raise SlackError("not_allowed_token_type" if token == self.setup.bot_token else "invalid_auth")
+            if not self.link.enabled:
+                raise SlackError("forbidden_team")
+            url = self.acts.base.replace("http://", "ws://", 1)
+            return {"ok": True, "url": f"{url}/link/?ticket={self.link.ticket()}&app_id={APP_ID}"}
+        if not token:
+            raise SlackError("not_authed")
+        if token != self.setup.bot_token:
+            raise SlackError("not_allowed_token_type" if token == self.setup.app_token else "invalid_auth")
+        function, scopes = ALL_METHODS[method]
+        if scopes and not self.space.scopes & set(scopes):
+            raise SlackError("missing_scope", needed=scopes[0], provided=",".join(sorted(self.space.scopes)))
+        return {"ok": True, **function(Call(self.space, args, self.now(), base))}
+
+    def _cut(self, request: web.Request, entry: Json) -> web.StreamResponse:
+        """Ends a call without an answer."""
+        entry["reply"] = entry["reply"] or {"dropped": True}
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=503)
+
+    async def hook(self, request: web.Request) -> web.Response:
+        """A post to a response_url."""
+        path = request.match_info["path"]
+        self.counts["response_url"] += 1
+        entry: Json = {"method": "response_url", "at": self.now(), "args": {}, "reply": None}
+        self.journal.append(entry)
+        try:
+            body: Any = json.loads(await request.text())
+            entry["args"] = body
+            respond(self.acts, path, body)
+        except ValueError:
+            entry["reply"] = "invalid_payload"
+            return web.Response(status=400, text="invalid_payload")
+        except SlackError as exc:
+            entry["reply"] = exc.error
+            status = 404 if exc.error in ("no_hook", "used_url", "expired_url") else 400
+            return web.json_response({"ok": False, "error": exc.error, **exc.extra}, status=status)
+        entry["reply"] = "ok"
+        return web.Response(text="ok")
+
+    # -- what the page needs at its start -------------------------------------------------------------------------------
+
+    def state(self, person: str | None) -> Json:
+        """People, places, what `person` sees (None: everything), and the open modal."""
+        space = self.space
+        if person is None:
+            messages = [m for box in space.messages.values() for m in box.values()]
+        else:
+            messages = list(space.visible(person))
+        stack = space.stacks.get(person or "", [])
+        home = space.views.get(space.homes.get(person or "", ""))
+        return {
+            "bot": {"id": BOT_USER_ID, "name": space.people[BOT_USER_ID].name, "connections": len(self.link.connections)},
+            "channel": GPU_CHANNEL_ID, "commands": list(self.setup.commands), "person": person,
+            "people": [space.person_card(p) for p in space.people.values()],
+            "places": [space.place_card(p) for p in space.places.values() if person is None or person in p.members],
+            "messages": [m.to_drive() for m in sorted(messages, key=lambda m: float(m.ts))],
+            "view": space.views[stack[-1]].to_api() if stack else None, "home": home.to_api() if home else None,
+            "vcenter": self.setup.vcenter_drive is not None, "now": self.virtual.unix(),
+        }  # fmt: skip
+
+
+def make_app(slack: Slack) -> web.Application:
+    """The application with all routes."""
+    from bot.local.slack.drive import drive_routes  # late: drive knows Slack
+    from bot.local.slack.panel import panel_routes
+
+    app = web.Application(client_max_size=8 * 1024 * 1024)
+    app.router.add_route("*", "/api/{method}", slack.api)
+    app.router.add_get("/link/", slack.link.serve)
+    app.router.add_post("/hooks/{path:.+}", slack.hook)
+    app.add_routes(drive_routes(slack))
+    app.add_routes(panel_routes(slack))
+
+    async def index(_: web.Request) -> web.FileResponse:
+        return web.FileResponse(PAGE / "index.html", headers={
+            "Content-Security-Policy": "default-src 'self'; img-src * data:; style-src 'self'; script-src 'self'; "
+                                       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})  # fmt: skip
+
+    async def health(_: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    app.router.add_get("/", index)
+    app.router.add_get("/healthz", health)
+    app.router.add_static("/page/", PAGE)
+    return app
+
+
+@dataclass(frozen=True)
+class Running:
+    """A stand-in Slack that is being served."""
+
+    slack: Slack
+    url: str  # http://127.0.0.1:port
+
+    @property
+    def api_url(self) -> str:
+        """Base for a WebClient, with the slash at its end."""
+        return self.url + "/api/"
+
+    def line(self) -> str:
+        """The one line that is printed when ready."""
+        setup = self.slack.setup
+        return (f"url={self.url} api_url={self.api_url} bot_token={setup.bot_token} app_token={setup.app_token} "
+                f"channel={GPU_CHANNEL_ID} page={self.url}/")  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def serving(setup: Setup, port: int = 0) -> AsyncIterator[Running]:
+    """Serves on loopback until the block ends."""
+    slack = Slack(setup)
+    runner = web.AppRunner(make_app(slack), shutdown_timeout=0.5, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port)
+    await site.start()
+    bound = runner.addresses[0][1]
+    slack.acts.base = f"http://127.0.0.1:{bound}"
+    try:
+        yield Running(slack, slack.acts.base)
+    finally:
+        slack.faults.clear()
+        for _, queue in list(slack.subscribers):
+            queue.put_nowait({"type": "bye"})
+        await slack.link.close()
+        await runner.cleanup()
