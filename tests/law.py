@@ -59,11 +59,11 @@ def breaks(repo: Path) -> list[Break]:
     found += [Break("guest", "guest", _rooms([*floors, "config", "local"]))]
     found += [Break("config", room, ("bot.config",)) for room in [*middle, "local", "guest"]]
     found += [Break("config-low", "config", _rooms(["cli", "wiring", "edges", "commands", "service"]))]
-    found += [Break("core", room, _forbidden(repo, "core")) for room in core]
-    found += [Break("pure", "domain", _forbidden(repo, "pure"))]
+    found += [Break("core", room, forbidden(repo, "core")) for room in core]
+    found += [Break("pure", "domain", forbidden(repo, "pure"))]
     homes = [contract for contract in contracts(repo) if contract.startswith("home-")]
     found += [
-        Break(contract, STRANGE_HOMES.get(contract, "edges.store"), _forbidden(repo, contract)) for contract in homes
+        Break(contract, STRANGE_HOMES.get(contract, "edges.store"), forbidden(repo, contract)) for contract in homes
     ]
     return found
 
@@ -122,7 +122,7 @@ def _children(repo: Path, room: str, planned: tuple[str, ...]) -> list[str]:
     return sorted((there | set(planned)) - {"__init__"})
 
 
-def _forbidden(repo: Path, contract: str) -> tuple[str, ...]:
+def forbidden(repo: Path, contract: str) -> tuple[str, ...]:
     """The modules that a contract names."""
     law = tomllib.loads((repo / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
     return next(tuple(entry["forbidden_modules"]) for entry in law["contracts"] if entry["id"] == contract)

@@ -21,6 +21,8 @@ from tests.needs import TOOLS, need, required
 REPO = Path(__file__).resolve().parents[1]
 BREAKS = law.breaks(REPO)
 CORE = ("domain", "service", "commands")
+HOMELESS: frozenset[str] = frozenset()
+"""Libraries that may be imported anywhere above the middle."""
 
 
 def files(*patterns: str) -> list[Path]:
@@ -90,6 +92,19 @@ def test_no_contract_is_left_unbroken() -> None:
     assert {broken.contract for broken in BREAKS} == set(law.contracts(REPO))
 
 
+def test_each_library_that_is_imported_has_its_home() -> None:
+    """A new library gets a contract with its first import, or the reason here why it may live anywhere."""
+    graph = grimp.build_graph("bot", include_external_packages=True, cache_dir=None)
+    outside = {module for module in graph.modules if module.split(".")[0] != "bot"} - set(sys.stdlib_module_names)
+    homes = {
+        library
+        for contract in law.contracts(REPO)
+        if contract.startswith("home-")
+        for library in law.forbidden(REPO, contract)
+    }
+    assert outside - homes - HOMELESS == set()
+
+
 # --- the middle is the standard library -------------------------------------------------------------------------
 
 
@@ -115,7 +130,8 @@ def test_the_middle_loads_no_third_party_package(room: str) -> None:
         "import importlib, json, sys\n"
         "before = set(sys.modules)\n"
         f"for name in {modules!r}: importlib.import_module(name.removesuffix('.__init__'))\n"
-        "print(json.dumps(sorted({name.split('.')[0] for name in set(sys.modules) - before})))\n"
+        "new = {name: getattr(sys.modules[name], '__file__', None) or '' for name in set(sys.modules) - before}\n"
+        "print(json.dumps(new))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -126,7 +142,9 @@ def test_the_middle_loads_no_third_party_package(room: str) -> None:
         timeout=60,
     )
     assert ran.returncode == 0, ran.stderr
-    assert set(json.loads(ran.stdout)) - set(sys.stdlib_module_names) == {"bot"}
+    loaded: dict[str, str] = json.loads(ran.stdout)
+    assert f"bot.{room}" in loaded
+    assert {name.split(".")[0] for name, path in loaded.items() if "site-packages" in path} == set()
 
 
 @pytest.mark.parametrize(
