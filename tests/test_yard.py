@@ -130,6 +130,17 @@ def test_links_between_the_papers_lead_somewhere(repo: Path) -> None:
     assert lost == []
 
 
+def test_the_papers_name_only_targets_that_make_has(repo: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (repo / "Makefile").read_text("utf-8"), re.MULTILINE))
+    papers = [repo / "README.md", repo / ".ci" / "run", *sorted((repo / "docs").rglob("*.md"))]
+    named = {
+        word
+        for paper in papers
+        for word in re.findall(r"(?:^|`)make ([a-z-]+)", paper.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {"demo", "check", "test", "test-long"} <= named <= targets
+
+
 def test_the_licence_is_whole(repo: Path) -> None:
     text = (repo / "LICENSE").read_text("utf-8")
     assert "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
