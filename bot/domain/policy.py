@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import time, timedelta
 
 H = timedelta(hours=1)
@@ -47,3 +48,4 @@ class Policy:
     clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
     command: str = "/gpu"  # the slash command's word, for messages
     level: str = "act"  # watch, hands or act
+    kinds: Mapping[str, str] = field(default_factory=lambda: {"10de:1eb8": "T4"})  # PCI vendor:device -> kind
