@@ -1,0 +1,268 @@
+"""The vSphere methods: who may call what, and which operation of the world it is. No XML, no HTTP.
+
+Called by ``server`` with a parsed call, inside the inventory's lock. A method is the function ``do_<its name on the wire>``;
+what has none is refused (MethodNotFound).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.local.vcenter.collector import Collector
+from bot.local.vcenter.inventory import Node, gone
+from bot.local.vcenter.sessions import Filter, Session, Sessions, View
+from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER
+from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
+from bot.local.vcenter.wire import Call
+from bot.local.vcenter.world import World
+
+OPEN = {"RetrieveServiceContent", "Login"}  # need no session
+MUTATING = {"ReconfigVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest"}  # counted, can be held
+PERSON_PRIVILEGES = ("System.", "VirtualMachine.Interact.")  # prefixes of what a user may
+BOT_PRIVILEGES = {
+    "System.Anonymous",
+    "System.View",
+    "System.Read",
+    "VirtualMachine.Config.AddRemoveDevice",
+    "VirtualMachine.Config.Resource",
+    "VirtualMachine.Config.AdvancedConfig",
+    "VirtualMachine.Interact.PowerOn",
+    "VirtualMachine.Interact.PowerOff",
+}
+
+
+class Api:
+    """One vCenter's methods."""
+
+    def __init__(self, world: World) -> None:
+        """No session yet."""
+        self.world, self.inventory = world, world.inventory
+        self.sessions = Sessions(dict(world.settings.users), world.settings.idle_s, world.inventory.touch)
+        self.collector = Collector(world.inventory, self.sessions, world.settings.page_size)
+
+    def call(self, call: Call, session: Session | None) -> tuple[Any, Any, Session | None]:
+        """Carry ``call`` out: (value, its declared type, the session of a fresh login or None); Refusal if not."""
+        if call.method == "Login":
+            return self._login(call)
+        if session is None and not self._open(call):
+            fault = vim.fault.NotAuthenticated(object=call.this, privilegeId="System.View")
+            raise Refusal(fault, "The session is not authenticated.")
+        if call.method == "Fetch":
+            return self._fetch(call, session), object, None
+        do = getattr(self, "do_" + call.method, None)
+        if do is None:
+            text = f"The method {call.method} is not supported by this server."
+            raise Refusal(vmodl.fault.MethodNotFound(receiver=call.this, method=call.method), text)
+        return do(call.this, call.args, session), call.result, None
+
+    def _open(self, call: Call) -> bool:
+        reads_content = call.method == "Fetch" and call.this._moId in ("ServiceInstance", "SessionManager")
+        return call.method in OPEN or reads_content
+
+    def _login(self, call: Call) -> tuple[Any, Any, Session]:
+        session = self.sessions.login(call.args.get("userName", ""), call.args.get("password", ""))
+        return session.shown(), call.result, session
+
+    def _fetch(self, call: Call, session: Session | None) -> Any:
+        prop = call.args.get("prop", "")
+        if call.this._moId == "SessionManager":
+            if prop == "currentSession":
+                return session.shown() if session else None
+            if prop == "sessionList" and session:
+                return vim.UserSession.Array([s.shown() for s in self.sessions.all()])
+        if session is None:
+            if prop != "content":
+                raise Refusal(vim.fault.NotAuthenticated(object=call.this), "The session is not authenticated.")
+            return self.inventory.node(call.this).get(prop)
+        return self.collector.fetch(call.this, prop, session)
+
+    def _vm(self, ref: Ref) -> Node:
+        node = self.inventory.node(ref)
+        if not issubclass(node.kind, vim.VirtualMachine):
+            raise gone(ref)
+        return node
+
+    # -- service and sessions -----------------------------------------------
+
+    def do_RetrieveServiceContent(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802 - the wire's name
+        """What the server is."""
+        return self.inventory.node(this).get("content")
+
+    def do_CurrentTime(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """vCenter's clock: virtual."""
+        return self.world.clock.now()
+
+    def do_Logout(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """End this session."""
+        self.sessions.end(session.key)
+
+    def do_SessionIsActive(self, this: Ref, args: Any, session: Session) -> bool:  # noqa: N802
+        """Does a session of that user live?"""
+        return any(s.key == args["sessionID"] and s.user == args["userName"] for s in self.sessions.all())
+
+    def do_TerminateSession(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """End sessions of others."""
+        for key in args["sessionId"]:
+            if key == session.key:
+                raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="sessionId"), "A session cannot end itself.")
+            if not self.sessions.end(key):
+                raise Refusal(vim.fault.NotFound(), "The session was not found.")
+
+    def do_HasPrivilegeOnEntities(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """Which privileges a session has; the least that the bot needs, all for the admin."""
+        user = next((s.user for s in self.sessions.all() if s.key == args["sessionId"]), None)
+        if user is None:
+            raise Refusal(vim.fault.NotFound(), "The session was not found.")
+        kind = vim.AuthorizationManager.EntityPrivilege
+        one = vim.AuthorizationManager.PrivilegeAvailability
+        out = []
+        for entity in args["entity"]:
+            self.inventory.node(entity)
+            marks = [one(privId=p, isGranted=self._granted(user, p)) for p in args.get("privId", [])]
+            out.append(kind(entity=entity, privAvailability=marks))
+        return kind.Array(out)
+
+    def _granted(self, user: str, privilege: str) -> bool:
+        if user == ADMIN_USER:
+            return True
+        return privilege.startswith(PERSON_PRIVILEGES) if user == PERSON_USER else privilege in BOT_PRIVILEGES
+
+    # -- views and properties -----------------------------------------------
+
+    def do_CreateContainerView(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """A live list of objects below a container."""
+        self.inventory.node(args["container"])
+        view = View(
+            f"session[{session.key[:8]}]view-{self.inventory.number()}",
+            args["container"],
+            tuple(args.get("type") or ()),
+            bool(args["recursive"]),
+        )
+        session.views[view.moid] = view
+        return vim.view.ContainerView(view.moid)
+
+    def do_DestroyView(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Forget a view."""
+        if session.views.pop(this._moId, None) is None:
+            raise gone(this)
+
+    def do_RetrieveProperties(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """The old call: everything at once."""
+        kind = vmodl.query.PropertyCollector.ObjectContent.Array
+        return kind(self.collector.retrieve(args["specSet"], session))
+
+    def do_RetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """The first page."""
+        size = args["options"].maxObjects if args.get("options") is not None else None
+        return self.collector.page(self.collector.retrieve(args["specSet"], session), size, session)
+
+    def do_ContinueRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """A further page."""
+        return self.collector.next_page(args["token"], session)
+
+    def do_CancelRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Forget the rest."""
+        session.pages.pop(args["token"], None)
+
+    def do_CreatePropertyCollector(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """A collector with filters of its own."""
+        moid = f"session[{session.key[:8]}]pc-{self.inventory.number()}"
+        session.collectors[moid] = 0
+        return vmodl.query.PropertyCollector(moid)
+
+    def do_DestroyPropertyCollector(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Forget a collector and its filters."""
+        self._collector(this, session)
+        session.collectors.pop(this._moId, None)
+        session.filters = {k: f for k, f in session.filters.items() if f.collector != this._moId}
+
+    def _collector(self, this: Ref, session: Session) -> str:
+        if this._moId != "propertyCollector" and this._moId not in session.collectors:
+            raise gone(this)
+        return str(this._moId)
+
+    def do_CreateFilter(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """Watch objects; checked at once."""
+        one = Filter(
+            f"session[{session.key[:8]}]filter-{self.inventory.number()}", self._collector(this, session), args["spec"]
+        )
+        for node in self.collector.expand(one.spec, session):
+            self.collector.properties(node, one.spec)
+        session.filters[one.moid] = one
+        self.inventory.touch()
+        return vmodl.query.PropertyCollector.Filter(one.moid)
+
+    def do_DestroyPropertyFilter(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Forget a filter."""
+        if session.filters.pop(this._moId, None) is None:
+            raise gone(this)
+
+    def do_WaitForUpdates(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """The old call: waits without end."""
+        return self.collector.wait(self._collector(this, session), args.get("version"), None, session)
+
+    def do_CheckForUpdates(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """What is new, without waiting."""
+        return self.collector.wait(self._collector(this, session), args.get("version"), 0, session)
+
+    def do_WaitForUpdatesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+        """What is new, at most maxWaitSeconds later."""
+        options = args.get("options")
+        seconds = None if options is None else options.maxWaitSeconds
+        return self.collector.wait(self._collector(this, session), args.get("version"), seconds, session)
+
+    def do_CancelWaitForUpdates(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Let waiters look once more."""
+        self.inventory.touch()
+
+    def do_FindByUuid(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """The VM of a BIOS or instance UUID; nothing if there is none."""
+        field = "config.instanceUuid" if args.get("instanceUuid") else "config.uuid"
+        found = self.inventory.of(vim.VirtualMachine, lambda n: n.get(field) == args["uuid"])
+        return found[0].ref if found and args.get("vmSearch", True) else None
+
+    # -- machines -----------------------------------------------------------
+
+    def do_ReconfigVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """Change a configuration."""
+        return self.world.reconfigure_task(self._vm(this), args["spec"], session.user)
+
+    def do_PowerOnVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """Start."""
+        return self.world.power_on_task(self._vm(this), session.user)
+
+    def do_PowerOffVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+        """Stop hard."""
+        return self.world.power_off_task(self._vm(this), session.user)
+
+    def do_ShutdownGuest(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Ask the guest to stop."""
+        self.world.shutdown_guest(self._vm(this), session.user)
+
+    def do_RebootGuest(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Ask the guest to start over."""
+        self.world.reboot_guest(self._vm(this), session.user)
+
+    def do_QueryConfigTarget(self, this: Ref, args: Any, session: Session) -> DataObject:  # noqa: N802
+        """What a VM may be given."""
+        self.inventory.node(this)
+        if args.get("host") is not None:
+            self.inventory.node(args["host"])
+        return self.world.config_target()
+
+    def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Refused: these tasks cannot be cancelled."""
+        self.inventory.node(this)
+        raise Refusal(vmodl.fault.NotSupported(), "The task cannot be cancelled.")
+
+    def do_AnswerVM(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+        """Answer the pending question."""
+        vm = self._vm(this)
+        question = vm.props["runtime"].question
+        if question is None or question.id != args["questionId"]:
+            raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="questionId"), "There is no such question.")
+        vm.props["runtime"].question = None
+        self.world.journal.add(session.user, "question answered", self.world.tag(vm), choice=args["answerChoice"])
+        self.inventory.touch(vm)
+
+

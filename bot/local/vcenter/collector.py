@@ -1,0 +1,224 @@
+"""The PropertyCollector: which objects a filter means, what of them is told, pages, and waiting for changes.
+
+Called by ``api`` inside the inventory's lock; ``wait`` gives the lock up while it waits.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from bot.local.vcenter.inventory import Inventory, Node
+from bot.local.vcenter.sessions import Filter, Session, Sessions, View
+from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
+from bot.local.vcenter.wire import serialise
+
+PC: Any = vmodl.query.PropertyCollector
+
+
+def property_type(kind: Any, path: str) -> Any:
+    """The declared type at ``path`` of ``kind``, or a Refusal (InvalidProperty)."""
+    for step in path.split("."):
+        name, _, key = step.partition("[")
+        table = {p.name: p.type for p in kind._GetPropertyList()} if hasattr(kind, "_GetPropertyList") else {}
+        if name not in table:
+            raise Refusal(vmodl.query.InvalidProperty(name=path), f"The property '{path}' is not valid for this object.")
+        kind = table[name]
+        if key or (step is not path.split(".")[-1] and issubclass(kind, list)):
+            kind = kind.Item
+    return kind
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """``value`` as its declared type, so that it is written right where the wire says only "any"."""
+    if isinstance(value, list) and issubclass(kind, list):
+        return kind(value)
+    plain = isinstance(value, (int, float, str)) and issubclass(kind, (int, float, str))
+    return kind(value) if plain and type(value) is not kind else value
+
+
+class Collector:
+    """Reads the inventory for clients."""
+
+    def __init__(self, inventory: Inventory, sessions: Sessions, page_size: int) -> None:
+        """``page_size``: objects an answer at most."""
+        self.inventory, self.sessions, self.page_size = inventory, sessions, page_size
+
+    # -- which objects ------------------------------------------------------
+
+    def node(self, ref: Ref, session: Session) -> Node:
+        """The inventory's object, or the session's own view as one."""
+        view = session.views.get(ref._moId)
+        if view is None:
+            return self.inventory.node(ref)
+        props = {"view": self.view(view), "container": view.container, "type": [], "recursive": view.recursive}
+        node = Node(vim.view.ContainerView, view.moid, props)
+        node.revision = self.inventory.revision
+        return node
+
+    def view(self, view: View) -> list[Ref]:
+        """What a container view shows now."""
+        wanted = view.kinds or (vim.ManagedEntity,)
+        nodes = [n for n in self.inventory.of(vim.ManagedEntity) if issubclass(n.kind, wanted)]
+        root = self.inventory.node(view.container)
+        return [n.ref for n in nodes if n is not root and self._inside(n, root, view.recursive)]
+
+    def _inside(self, node: Node, root: Node, recursive: bool) -> bool:
+        if not recursive:
+            return self._parent(node) is root
+        above = self._parent(node)
+        while above is not None and above is not root:
+            above = self._parent(above)
+        if above is root:
+            return True
+        host = node.get("runtime.host") if issubclass(node.kind, vim.VirtualMachine) else None
+        return host is not None and (host._moId == root.moid or self._inside(self.inventory.node(host), root, True))
+
+    def _parent(self, node: Node) -> Node | None:
+        ref = node.props.get("parent")
+        return self.inventory.nodes.get(ref._moId) if ref is not None else None
+
+    def expand(self, spec: DataObject, session: Session) -> list[Node]:
+        """The objects that a filter spec selects, each once, in order of the walk."""
+        named: dict[str, DataObject] = {}
+        for start in spec.objectSet:
+            _name(start.selectSet or (), named)
+        found: dict[str, Node] = {}
+        for start in spec.objectSet:
+            try:
+                self._walk(start.obj, start.selectSet or (), bool(start.skip), (session, named, found, set()))
+            except Refusal as refusal:
+                if not (spec.reportMissingObjectsInResults and refusal.fault.__class__ is vmodl.fault.ManagedObjectNotFound):
+                    raise
+        return list(found.values())
+
+    def _walk(self, ref: Ref, selection: Iterable[DataObject], skip: bool, state: Any) -> None:
+        session, named, found, seen = state
+        node = self.node(ref, session)
+        if not skip:
+            found.setdefault(node.moid, node)
+        for select in selection:
+            step = select if isinstance(select, PC.TraversalSpec) else named.get(select.name)
+            if step is None or not issubclass(node.kind, step.type) or (node.moid, id(step)) in seen:
+                continue
+            seen.add((node.moid, id(step)))
+            property_type(node.kind, step.path)
+            value = node.get(step.path)
+            for child in value if isinstance(value, list) else [value] if value is not None else []:
+                if child._moId in self.inventory.nodes:
+                    self._walk(child, step.selectSet or (), bool(step.skip), state)
+
+    # -- what is told of them -----------------------------------------------
+
+    def properties(self, node: Node, spec: DataObject) -> list[tuple[str, Any]] | None:
+        """(path, value) of what ``spec`` asks of ``node``; unset ones are left out; None: it asks nothing of its type."""
+        sets = [p for p in spec.propSet if issubclass(node.kind, p.type)]
+        if not sets:
+            return None
+        told: dict[str, Any] = {}
+        for wanted in sets:
+            for path in list(node.props) if wanted.all else wanted.pathSet or ():
+                kind = property_type(node.kind, path)
+                value = typed(node.get(path), kind)
+                if value is not None:
+                    told[path] = value
+        return list(told.items())
+
+    def fetch(self, ref: Ref, prop: str, session: Session) -> Any:
+        """One property of one object, as attribute access of a client asks for it."""
+        node = self.node(ref, session)
+        return typed(node.get(prop), property_type(node.kind, prop))
+
+    def retrieve(self, specs: Iterable[DataObject], session: Session) -> list[DataObject]:
+        """ObjectContent of everything that ``specs`` select."""
+        out = []
+        for spec in specs:
+            for node in self.expand(spec, session):
+                told = self.properties(node, spec)
+                if told is not None:
+                    props = [vmodl.DynamicProperty(name=name, val=value) for name, value in told]
+                    out.append(PC.ObjectContent(obj=node.ref, propSet=props))
+        return out
+
+    def page(self, objects: list[DataObject], size: int | None, session: Session) -> DataObject:
+        """The first page of ``objects`` with a token for the rest; None for no objects."""
+        if not objects:
+            return None
+        limit = min(size, self.page_size) if size else self.page_size
+        answer = PC.RetrieveResult(objects=objects[:limit])
+        if rest := objects[limit:]:
+            answer.token = f"{session.key[:8]}-{self.inventory.number()}"
+            # What was read belongs to one instant: later changes must not show in later pages.
+            session.pages[answer.token] = (copy.deepcopy(rest), limit)
+        return answer
+
+    def next_page(self, token: str, session: Session) -> DataObject:
+        """The page that ``token`` names, once; else a Refusal (InvalidArgument)."""
+        rest = session.pages.pop(token, None)
+        if rest is None:
+            text = "A specified parameter was not correct: token"
+            raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="token"), text)
+        return self.page(rest[0], rest[1], session)
+
+    # -- waiting ------------------------------------------------------------
+
+    def wait(self, collector: str, version: str | None, seconds: float | None, session: Session) -> DataObject:
+        """UpdateSet since ``version``; None when ``seconds`` (real) passed without news; None there waits on."""
+        filters = [f for f in session.filters.values() if f.collector == collector]
+        self._version(collector, version, filters, session)
+        end = None if seconds is None else time.monotonic() + seconds
+        session.waiting += 1
+        try:
+            while True:
+                if not self.sessions.alive(session):
+                    raise Refusal(vim.fault.NotAuthenticated(), "The session is not authenticated.")
+                news = [u for f in list(session.filters.values()) if f.collector == collector and (u := self._news(f, session))]
+                if news or (not version and not filters):
+                    session.collectors[collector] = session.collectors.get(collector, 0) + 1
+                    return PC.UpdateSet(version=str(session.collectors[collector]), filterSet=news, truncated=False)
+                left = None if end is None else end - time.monotonic()
+                if left is not None and left <= 0:
+                    return None
+                self.inventory.changed.wait(1.0 if left is None else min(left, 1.0))
+        finally:
+            session.waiting -= 1
+            session.last = time.time()
+
+    def _version(self, collector: str, version: str | None, filters: list[Filter], session: Session) -> None:
+        if not version:
+            for one in filters:
+                one.seen = {}
+        elif version != str(session.collectors.get(collector, 0)):
+            raise Refusal(vmodl.query.InvalidCollectorVersion(), "The collector version is not valid.")
+
+    def _news(self, one: Filter, session: Session) -> DataObject:
+        changes, now = [], {}
+        for node in self.expand(one.spec, session):
+            old = one.seen.get(node.moid)
+            if old is not None and old[0] == node.revision:
+                now[node.moid] = old
+                continue
+            told = self.properties(node, one.spec)
+            if told is None:
+                continue
+            texts = {name: serialise(value, "v") for name, value in told}
+            now[node.moid] = (node.revision, texts, node.ref)
+            before = old[1] if old is not None else {}
+            diff = [PC.Change(name=n, op="assign", val=v) for n, v in told if before.get(n) != texts[n]]
+            diff += [PC.Change(name=n, op="indirectRemove") for n in before if n not in texts]
+            if diff or old is None:
+                changes.append(PC.ObjectUpdate(kind="enter" if old is None else "modify", obj=node.ref, changeSet=diff))
+        left = [ref for moid, (_, _, ref) in one.seen.items() if moid not in now]
+        changes += [PC.ObjectUpdate(kind="leave", obj=ref) for ref in left]
+        one.seen = now
+        return PC.FilterUpdate(filter=PC.Filter(one.moid), objectSet=changes) if changes else None
+
+
+def _name(selection: Iterable[DataObject], named: dict[str, DataObject]) -> None:
+    for select in selection:
+        if isinstance(select, PC.TraversalSpec) and select.name not in named:
+            if select.name:
+                named[select.name] = select
+            _name(select.selectSet or (), named)

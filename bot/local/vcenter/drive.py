@@ -1,0 +1,281 @@
+"""The control side of the stand-in: plain HTTP on loopback, JSON in and out, for tests, the demo's page and stories.
+
+Answers 200 with JSON; 400 ``{"error"}`` for what makes no sense, 404 for an unknown VM or path, 409 ``{"error", "fault"}``
+for what the rules forbid. Pages of loopback origins may read it (CORS). NAME is a VM's name.
+
+========================================  =====================================================================
+GET  /_drive/state                        ``cards`` (pci, in_config: names, bound: name or null, active, fault), ``vms`` (name, uuid,
+                                          moid, power, tools, template, connection, cards, memory_locked, question, task, guest), ``host``, ``now``
+GET  /_drive/journal?since=SEQ            the lines after SEQ: seq, virtual, real, user, verb, vm, uuid, details
+GET  /_drive/events                       server-sent events: ``state`` with the state, at once and whenever something changed
+POST /_drive/vm/NAME/power                ``{"do": on|off|shutdown|reboot|stop|suspend, "user"?}``; by default a person does it
+POST /_drive/vm/NAME/job                  ``{"user", "name"?, "gpu"?: bool, "cards"?: n, "duration_s"?}`` -> ``{"pid"}``
+DELETE /_drive/vm/NAME/job?pid=N          ends one program, or all without pid
+POST /_drive/vm/NAME/login | logout       ``{"user"}``
+POST /_drive/vm/NAME/agent                ``{"url", "token"}``: installs the agent
+POST /_drive/vm/NAME/guest                switches by name, see ``bot.local.guests.Habits``
+POST /_drive/vm/NAME/destroy | unregister | register | reregister
+POST /_drive/vm/NAME/clone | rename       ``{"to"}``
+POST /_drive/vm/NAME/template             ``{"template"?: bool}``
+POST /_drive/vm/NAME/inaccessible         ``{"inaccessible"?: bool}``
+POST /_drive/vm/NAME/question             ``{"text": str or null}``
+POST /_drive/vm/NAME/attach | detach      ``{"card", "lock_memory"?, "user"?}``; by default an admin does it
+POST /_drive/vm/NAME/task                 ``{"seconds"}``: a foreign task keeps the VM busy
+POST /_drive/host                         ``{"maintenance"?, "connection"?, "reboot"?}``
+POST /_drive/card/PCI                     ``{"enabled"?, "fault"?}``
+GET  /_drive/hold                         armed, n, when, seen, total, held (method, vm, since, client_gone) or null, last
+POST /_drive/hold                         ``{"n", "when"?: before|after, "late"?}``: holds the n-th changing call of the bot from now; 0 none
+POST /_drive/hold/release                 ``{"drop"?}``
+POST /_drive/fail                         ``{"vm", "verb": power on|reconfigure, "reason", "times"?: 1 (0 until cleared), "fault"?}``; ``{}`` clears
+POST /_drive/conflict                     ``{"vm", "n"?: 1}``: the next n reconfigures meet a concurrent change
+GET  /_drive/counts                       calls: total, by method, by user; POST resets
+POST /_drive/sessions/expire              ``{"user"?}``: ends sessions, as after 30 idle minutes
+========================================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from bot.local.vcenter.hands import Hands
+from bot.local.vcenter.server import SoapServer
+from bot.local.vcenter.shown import state
+from bot.local.vcenter.vmomi import Refusal
+from bot.local.vcenter.world import Planned, World
+
+MAX_BODY = 1 << 20  # bytes of a request
+EVENTS_GAP_S = 0.1  # real seconds between two events at least
+EVENTS_BEAT_S = 15.0  # real seconds after which a comment keeps the line open
+LOOPBACK = re.compile(r"^https?://(127\.0\.0\.\d+|localhost|\[::1\])(:\d+)?$")
+
+Body = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class Actions:
+    """What the paths do. Each takes the body and the query, and answers JSON."""
+
+    def __init__(self, world: World, server: SoapServer) -> None:
+        """Steers ``world`` and the ``server`` in front of it."""
+        self.world, self.server, self.hands = world, server, Hands(world)
+
+    def plain(self, method: str, path: str) -> Callable[[Body], Answer] | None:
+        """The action of a path without a VM; None: there is none."""
+        table: dict[tuple[str, str], Callable[[Body], Answer]] = {
+            ("GET", "state"): lambda _: state(self.world),
+            ("GET", "journal"): lambda b: {"entries": self.world.journal.since(int(b.get("since", 0)))},
+            ("GET", "hold"): lambda _: self.server.hold.shown(),
+            ("GET", "counts"): lambda _: self.server.counts.shown(),
+            ("POST", "hold"): self._hold,
+            ("POST", "hold/release"): lambda b: {"released": self.server.hold.release(bool(b.get("drop")))},
+            ("POST", "fail"): self._fail,
+            ("POST", "conflict"): self._conflict,
+            ("POST", "counts"): self._reset,
+            ("POST", "sessions/expire"): lambda b: {"ended": self.server.api.sessions.expire(b.get("user"))},
+            ("POST", "host"): lambda b: _done(self.hands.host(**b)),
+        }
+        return table.get((method, path))
+
+    def _hold(self, body: Body) -> Answer:
+        self.server.hold.arm(int(body["n"]), body.get("when", "before"), bool(body.get("late")))
+        return self.server.hold.shown()
+
+    def _fail(self, body: Body) -> Answer:
+        with self.world.lock:
+            if body:
+                self.world.inventory.vm(body["vm"])
+                self.world.refusals.append(Planned(**body))
+            else:
+                self.world.refusals.clear()
+            return {"planned": len(self.world.refusals)}
+
+    def _conflict(self, body: Body) -> Answer:
+        with self.world.lock:
+            self.world.conflicts[self.world.inventory.vm(body["vm"]).name] = int(body.get("n", 1))
+        return {}
+
+    def _reset(self, _: Body) -> Answer:
+        self.server.counts.reset()
+        return {}
+
+    def vm(self, method: str, name: str, verb: str) -> Callable[[Body], Answer] | None:
+        """The action ``verb`` on the VM ``name``; None: there is none."""
+        hands = self.hands
+        table: dict[tuple[str, str], Callable[[Body], Answer]] = {
+            ("POST", "power"): lambda b: _done(hands.power(name, **b)),
+            ("POST", "job"): lambda b: self._job(name, b),
+            ("DELETE", "job"): lambda b: self._end_job(name, b),
+            ("POST", "login"): lambda b: _done(self._guest(name).login(str(b["user"]))),
+            ("POST", "logout"): lambda b: _done(self._guest(name).logout(str(b["user"]))),
+            ("POST", "agent"): lambda b: _done(self._guest(name).employ(str(b["url"]), str(b["token"]))),
+            ("POST", "guest"): lambda b: _done(self._guest(name).configure(**b)),
+            ("POST", "destroy"): lambda _: _done(hands.destroy(name)),
+            ("POST", "unregister"): lambda _: _done(hands.unregister(name)),
+            ("POST", "register"): lambda _: _done(hands.register(name)),
+            ("POST", "reregister"): lambda _: _done(hands.unregister(name), hands.register(name)),
+            ("POST", "clone"): lambda b: _done(hands.clone(name, str(b["to"]))),
+            ("POST", "rename"): lambda b: _done(hands.rename(name, str(b["to"]))),
+            ("POST", "template"): lambda b: _done(hands.template(name, bool(b.get("template", True)))),
+            ("POST", "inaccessible"): lambda b: _done(hands.inaccessible(name, bool(b.get("inaccessible", True)))),
+            ("POST", "question"): lambda b: _done(hands.question(name, b["text"])),
+            ("POST", "attach"): lambda b: _done(hands.attach(name, b.pop("card"), **b)),
+            ("POST", "detach"): lambda b: _done(hands.detach(name, b.pop("card"), **b)),
+            ("POST", "task"): lambda b: {"task": hands.long_task(name, float(b["seconds"]))._moId},
+        }
+        return table.get((method, verb))
+
+    def _guest(self, name: str) -> Any:
+        return self.world.guest_of(self.world.inventory.vm(name))
+
+    def _job(self, name: str, body: Body) -> Answer:
+        known = {"user": "", "name": "python train.py", "gpu": False, "cards": None, "duration_s": None}
+        if unknown := sorted(set(body) - set(known)):
+            raise ValueError(f"unknown: {', '.join(unknown)}")
+        return {"pid": self._guest(name).start_job(**{**known, "user": str(body["user"]), **body})}
+
+    def _end_job(self, name: str, body: Body) -> Answer:
+        return {"ended": self._guest(name).stop_job(int(body["pid"]) if "pid" in body else None)}
+
+
+def _done(*_: None) -> Answer:
+    """The answer of an action that has nothing to say."""
+    return {}
+
+
+class Drive(http.server.ThreadingHTTPServer):
+    """Serves the actions on one loopback port."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], world: World, server: SoapServer) -> None:
+        """Bound at once; port 0 takes a free one."""
+        super().__init__(address, DriveHandler)
+        self.world, self.actions = world, Actions(world, server)
+        self.closing = threading.Event()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves is no error; mistakes in actions are answered by the handler."""
+
+    def close(self) -> None:
+        """Stop, and end the event streams."""
+        self.closing.set()
+        self.shutdown()
+        self.server_close()
+        self.world.inventory.touch()
+
+
+class DriveHandler(http.server.BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    disable_nagle_algorithm = True
+    server: Drive
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Silent."""
+
+    def do_GET(self) -> None:  # noqa: N802 - the base's name
+        """Read."""
+        if urlsplit(self.path).path == "/_drive/events":
+            self._events()
+        else:
+            self._act("GET")
+
+    def do_POST(self) -> None:  # noqa: N802 - the base's name
+        """Change."""
+        self._act("POST")
+
+    def do_DELETE(self) -> None:  # noqa: N802 - the base's name
+        """Take away."""
+        self._act("DELETE")
+
+    def do_OPTIONS(self) -> None:  # noqa: N802 - the base's name
+        """A browser asks before it posts."""
+        self._send(204, None)
+
+    def _act(self, method: str) -> None:
+        try:
+            body = self._body()
+            found = self._find(method)
+            if found is None:
+                return self._send(404, {"error": f"no {method} {self.path}"})
+            self._send(200, found(body))
+        except KeyError as error:
+            self._send(404 if "/vm/" in self.path else 400, {"error": f"unknown or missing: {error.args[0]}"})
+        except (ValueError, TypeError) as error:
+            self._send(400, {"error": str(error)})
+        except Refusal as refusal:
+            self._send(409, {"error": str(refusal), "fault": type(refusal.fault).__name__.rpartition(".")[2]})
+
+    def _find(self, method: str) -> Callable[[Body], Answer] | None:
+        parts = [unquote(p) for p in urlsplit(self.path).path.split("/") if p]
+        if parts[:1] != ["_drive"]:
+            return None
+        actions = self.server.actions
+        if len(parts) == 4 and parts[1] == "vm":
+            return actions.vm(method, parts[2], parts[3])
+        if len(parts) == 3 and parts[1] == "card" and method == "POST":
+            return lambda body: _done(actions.hands.card(parts[2], **body))
+        return actions.plain(method, "/".join(parts[1:]))
+
+    def _body(self) -> Body:
+        size = int(self.headers.get("Content-Length") or 0)
+        if size > MAX_BODY:
+            raise ValueError("too large")
+        raw = self.rfile.read(size)
+        body = json.loads(raw) if raw.strip() else {}
+        if not isinstance(body, dict):
+            raise ValueError("the body is to be a JSON object")
+        query = {k: v[-1] for k, v in parse_qs(urlsplit(self.path).query).items()}
+        return {**query, **body}
+
+    def _head(self, status: int, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        origin = self.headers.get("Origin") or ""
+        if LOOPBACK.match(origin):
+            self.send_header("Access-Control-Allow-Origin", origin)
+            self.send_header("Access-Control-Allow-Methods", "GET, POST, DELETE")
+            self.send_header("Access-Control-Allow-Headers", "Content-Type")
+            self.send_header("Vary", "Origin")
+
+    def _send(self, status: int, answer: Answer | None) -> None:
+        raw = b"" if answer is None else json.dumps(answer).encode()
+        self._head(status, "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+        self.wfile.flush()
+
+    def _events(self) -> None:
+        self.close_connection = True
+        self._head(200, "text/event-stream")
+        self.end_headers()
+        inventory = self.server.world.inventory
+        seen, told = -1, time.monotonic()
+        try:
+            while not self.server.closing.is_set():
+                with inventory.changed:
+                    if inventory.revision == seen:
+                        inventory.changed.wait(1.0)
+                    fresh = inventory.revision != seen
+                    seen = inventory.revision
+                    text = json.dumps(state(self.server.world)) if fresh else ""
+                if fresh or time.monotonic() - told > EVENTS_BEAT_S:
+                    self.wfile.write(f"event: state\ndata: {text}\n\n".encode() if fresh else b": still here\n\n")
+                    self.wfile.flush()
+                    told = time.monotonic()
+                    self.server.closing.wait(EVENTS_GAP_S)
+        except (OSError, socket.timeout):
+            return  # the page was closed

@@ -1,0 +1,241 @@
+"""Builds the founding rig: one datacenter, a one-node cluster, an R740 with four T4, four VMs and a template.
+
+Called once by ``world``. Only values and their places; no rules.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.local.vcenter.hardware import CARDS, OTHERS, device, graphics, passthrough
+from bot.local.vcenter.inventory import Inventory, Node
+from bot.local.vcenter.settings import Settings
+from bot.local.vcenter.vmomi import DataObject, support, vim, vmodl
+
+HOST, CLUSTER, VM_FOLDER, BROWSER = "host-9", "domain-c8", "group-v3", "envbrowser-8"
+NAMES = ("vm-python", "vm-python-2", "vm-r", "vm-train")
+TEMPLATE = "template-gpu"
+NAMESPACE = uuid.UUID("6f0f9a60-6cde-4bb5-9a0c-2c1c0a7e5a11")  # instance UUIDs are made of names: the same each run
+MMIO = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": "128"}  # room for four T4
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What differs between VMs when they are made."""
+
+    name: str  # as people see it
+    memory_mb: int = 65536  # guest memory
+    template: bool = False  # a template cannot be started
+    instance_uuid: str = ""  # empty: made of the name
+
+
+def content() -> DataObject:
+    """``ServiceInstance.content``."""
+    about = vim.AboutInfo(
+        name="VMware vCenter Server",
+        fullName="VMware vCenter Server 8.0.3 (stand-in)",
+        vendor="VMware, Inc.",
+        version="8.0.3",
+        build="24022515",
+        osType="linux-x64",
+        productLineId="vpx",
+        apiType="VirtualCenter",
+        apiVersion="8.0.3.0",
+        instanceUuid=str(uuid.uuid5(NAMESPACE, "vcenter")),
+    )
+    return vim.ServiceInstanceContent(
+        rootFolder=vim.Folder("group-d1"),
+        propertyCollector=vmodl.query.PropertyCollector("propertyCollector"),
+        viewManager=vim.view.ViewManager("ViewManager"),
+        about=about,
+        sessionManager=vim.SessionManager("SessionManager"),
+        authorizationManager=vim.AuthorizationManager("AuthorizationManager"),
+        taskManager=vim.TaskManager("TaskManager"),
+        searchIndex=vim.SearchIndex("SearchIndex"),
+    )
+
+
+def build(inventory: Inventory, settings: Settings, now: datetime) -> None:
+    """Fill ``inventory``; ``now`` (virtual) stamps what was made."""
+    inventory.add(vim.ServiceInstance, "ServiceInstance", content=content())
+    inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
+    inventory.add(vim.view.ViewManager, "ViewManager", viewList=[])
+    inventory.add(vim.SessionManager, "SessionManager")
+    inventory.add(vim.AuthorizationManager, "AuthorizationManager")
+    inventory.add(vim.TaskManager, "TaskManager", recentTask=[], maxCollector=0)
+    inventory.add(vim.SearchIndex, "SearchIndex")
+    inventory.add(vim.EnvironmentBrowser, BROWSER)
+    _containers(inventory)
+    _host(inventory, settings, now)
+    add_vm(inventory, Shape(TEMPLATE, template=True), now)
+    for name in NAMES:
+        add_vm(inventory, Shape(name), now)
+    for number in range(1, settings.extra_vms + 1):
+        add_vm(inventory, Shape(f"vm-extra-{number:03d}", memory_mb=8192), now)
+
+
+def _containers(inventory: Inventory) -> None:
+    datacenter, root = vim.Datacenter("datacenter-2"), vim.Folder("group-d1")
+    inventory.add(vim.Folder, "group-d1", name="Datacenters", childEntity=[datacenter], childType=["Datacenter"])
+    inventory.add(
+        vim.Datacenter,
+        "datacenter-2",
+        name="dc",
+        parent=root,
+        vmFolder=vim.Folder(VM_FOLDER),
+        hostFolder=vim.Folder("group-h4"),
+        datastoreFolder=vim.Folder("group-s5"),
+        networkFolder=vim.Folder("group-n6"),
+    )
+    inventory.add(vim.Folder, VM_FOLDER, name="vm", parent=datacenter, childEntity=[])
+    cluster = vim.ClusterComputeResource(CLUSTER)
+    inventory.add(vim.Folder, "group-h4", name="host", parent=datacenter, childEntity=[cluster])
+    inventory.add(vim.Folder, "group-s5", name="datastore", parent=datacenter, childEntity=[])
+    inventory.add(vim.Folder, "group-n6", name="network", parent=datacenter, childEntity=[])
+    inventory.add(
+        vim.ClusterComputeResource,
+        CLUSTER,
+        name="gpu-cluster",
+        parent=vim.Folder("group-h4"),
+        host=[vim.HostSystem(HOST)],
+        resourcePool=vim.ResourcePool("resgroup-10"),
+        environmentBrowser=vim.EnvironmentBrowser(BROWSER),
+        datastore=[],
+        network=[],
+    )
+    inventory.add(vim.ResourcePool, "resgroup-10", name="Resources", parent=cluster, owner=cluster, vm=[], resourcePool=[])
+
+
+def _host(inventory: Inventory, settings: Settings, now: datetime) -> None:
+    devices = [*OTHERS, *CARDS]
+    host = vim.HostSystem(HOST)
+    memory = support.long(settings.host_memory_mb << 20)
+    info = vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=str(uuid.uuid5(NAMESPACE, "esx-01")))
+    inventory.add(
+        vim.HostSystem,
+        HOST,
+        name="esx-01",
+        parent=vim.ClusterComputeResource(CLUSTER),
+        vm=[],
+        config=vim.host.ConfigInfo(
+            host=host,
+            pciPassthruInfo=[passthrough(p) for p in devices],
+            graphicsInfo=[graphics(p) for p in CARDS],
+            graphicsConfig=vim.host.GraphicsConfig(
+                hostDefaultGraphicsType="shared", sharedPassthruAssignmentPolicy="performance", deviceType=[]
+            ),
+            sharedPassthruGpuTypes=[],
+        ),
+        hardware=vim.host.HardwareInfo(
+            systemInfo=info,
+            pciDevice=[device(p) for p in devices],
+            memorySize=memory,
+            numaInfo=vim.host.NumaInfo(type="NUMA", numNodes=2, numaNode=[_numa(node) for node in (0, 1)]),
+        ),
+        capability=vim.host.Capability(deviceRebindWithoutRebootSupported=False),
+        runtime=vim.host.RuntimeInfo(
+            connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now
+        ),
+    )
+
+
+def _numa(node: int) -> DataObject:
+    ids = [p.id for p in (*OTHERS, *CARDS) if p.numa == node]
+    cpus = [support.short(n) for n in range(16 * node, 16 * node + 16)]
+    return vim.host.NumaNode(typeId=support.byte(node), cpuID=cpus, pciId=ids)
+
+
+def vm_config(shape: Shape, now: datetime) -> DataObject:
+    """``vm.config`` of a fresh clone of the image: EFI, vmx-19, 64-bit MMIO keys set, no card, memory not locked."""
+    name = shape.name
+    bus = vim.vm.device.VirtualPCIController(
+        key=100, busNumber=0, deviceInfo=vim.Description(label="PCI controller 0", summary="PCI controller 0")
+    )
+    return vim.vm.ConfigInfo(
+        changeVersion=f"{now.isoformat()}/0",
+        modified=now,
+        name=name,
+        guestFullName="Ubuntu Linux (64-bit)",
+        guestId="ubuntu64Guest",
+        alternateGuestName="",
+        version="vmx-19",
+        uuid=str(uuid.uuid5(NAMESPACE, "bios/" + name)),
+        instanceUuid=shape.instance_uuid or str(uuid.uuid5(NAMESPACE, "instance/" + name)),
+        template=shape.template,
+        firmware="efi",
+        cpuHotAddEnabled=False,
+        memoryHotAddEnabled=False,
+        files=vim.vm.FileInfo(vmPathName=f"[ds-01] {name}/{name}.vmx"),
+        flags=vim.vm.FlagInfo(),
+        defaultPowerOps=vim.vm.DefaultPowerOpInfo(),
+        hardware=vim.vm.VirtualHardware(numCPU=16, memoryMB=shape.memory_mb, device=[bus]),
+        memoryReservationLockedToMax=False,
+        memoryAllocation=vim.ResourceAllocationInfo(reservation=support.long(0)),
+        extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in MMIO.items()],
+    )
+
+
+def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject = None) -> Node:
+    """Register a VM that is off; ``config`` replaces the fresh one (clone, re-registration)."""
+    moid = f"vm-{100 + inventory.number()}"
+    node = inventory.add(
+        vim.VirtualMachine,
+        moid,
+        name=shape.name,
+        parent=vim.Folder(VM_FOLDER),
+        resourcePool=None if shape.template else vim.ResourcePool("resgroup-10"),
+        environmentBrowser=vim.EnvironmentBrowser(BROWSER),
+        config=config or vm_config(shape, now),
+        runtime=vim.vm.RuntimeInfo(
+            host=vim.HostSystem(HOST),
+            connectionState="connected",
+            powerState="poweredOff",
+            cleanPowerOff=True,
+            toolsInstallerMounted=False,
+            numMksConnections=0,
+            faultToleranceState="notConfigured",
+            consolidationNeeded=False,
+            suspendInterval=support.long(0),
+        ),
+        guest=vim.vm.GuestInfo(),
+        snapshot=None,
+        datastore=[],
+        network=[],
+    )
+    tools_off(node)
+    _members(inventory)
+    return node
+
+
+def drop_vm(inventory: Inventory, node: Node) -> None:
+    """Take a VM out of the inventory and out of its containers."""
+    inventory.remove(node.moid)
+    _members(inventory)
+
+
+def _members(inventory: Inventory) -> None:
+    vms = inventory.of(vim.VirtualMachine)
+    lists = {VM_FOLDER: "childEntity", HOST: "vm", "resgroup-10": "vm"}
+    for moid, prop in lists.items():
+        if (holder := inventory.nodes.get(moid)) is not None:
+            holder.props[prop] = [vm.ref for vm in vms]
+            inventory.touch(holder)
+
+
+def tools_off(node: Node) -> None:
+    """``vm.guest`` of a VM whose Tools do not run."""
+    guest = node.props["guest"]
+    guest.toolsRunningStatus, guest.toolsStatus, guest.guestState = "guestToolsNotRunning", "toolsNotRunning", "notRunning"
+    guest.toolsVersionStatus2 = "guestToolsCurrent"
+    guest.guestStateChangeSupported = guest.guestOperationsReady = False
+    guest.hostName = guest.ipAddress = None
+
+
+def tools_on(node: Node) -> None:
+    """``vm.guest`` of a VM whose Tools run."""
+    guest = node.props["guest"]
+    guest.toolsRunningStatus, guest.toolsStatus, guest.guestState = "guestToolsRunning", "toolsOk", "running"
+    guest.guestStateChangeSupported = guest.guestOperationsReady = True
+    guest.hostName = node.name

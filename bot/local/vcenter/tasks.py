@@ -1,0 +1,108 @@
+"""Tasks: one at a time a VM, queued, running, then success or error. Called by ``world``; knows no rule of what they do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from bot.local.clock import Clock
+from bot.local.vcenter.inventory import Inventory, Node
+from bot.local.vcenter.settings import Settings
+from bot.local.vcenter.vmomi import Ref, Refusal, support, vim, vmodl
+
+KEEP = 500  # finished tasks that can still be read
+POLL_S = 0.05  # real seconds between looks at a question that blocks a task
+
+
+class Tasks:
+    """Runs each task in a thread of its own."""
+
+    def __init__(self, inventory: Inventory, settings: Settings, clock: Clock) -> None:
+        """No task runs yet."""
+        self.inventory, self.settings, self.clock = inventory, settings, clock
+        self.busy: dict[str, str] = {}  # moid of a VM -> id of the task that holds it
+        self._done: list[str] = []
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """End the pauses of running tasks: what has not begun fails."""
+        self._stop.set()
+
+    def start(self, vm: Node, name: str, user: str, work: Callable[[], Any], seconds: float | None = None) -> Ref:
+        """Queue ``work`` on ``vm``; Refusal (TaskInProgress) if one runs. ``seconds``: longer than the setting."""
+        with self.inventory.lock:
+            self.check_free(vm)
+            number = self.inventory.number()
+            moid = f"task-{number}"
+            info = vim.TaskInfo(
+                key=moid,
+                task=vim.Task(moid),
+                name=support.GuessWsdlMethod(name),
+                descriptionId="VirtualMachine." + name[0].lower() + name[1:].removesuffix("_Task"),
+                entity=vm.ref,
+                entityName=vm.name,
+                state="queued",
+                cancelled=False,
+                cancelable=False,
+                queueTime=self._now(),
+                eventChainId=number,
+                reason=vim.TaskReasonUser(userName=user),
+            )
+            task = self.inventory.add(vim.Task, moid, info=info)
+            self.busy[vm.moid] = moid
+        threading.Thread(target=self._run, args=(task, vm, work, seconds), name=moid, daemon=True).start()
+        return task.ref
+
+    def check_free(self, vm: Node) -> None:
+        """Refusal (TaskInProgress, naming the task) if something works on ``vm``."""
+        if (running := self.busy.get(vm.moid)) is not None:
+            fault = vim.fault.TaskInProgress(task=vim.Task(running))
+            raise Refusal(fault, "The operation is not allowed: another task is already in progress.")
+
+    def _now(self) -> datetime:
+        return self.clock.now()
+
+    def _pause(self, seconds: float) -> None:
+        if self.settings.task_latency_virtual:
+            self.clock.sleep(seconds, self._stop)
+        else:
+            self._stop.wait(seconds)
+
+    def _step(self, task: Node, **fields: Any) -> None:
+        with self.inventory.lock:
+            for name, value in fields.items():
+                setattr(task.props["info"], name, value)
+            self.inventory.touch(task)
+
+    def _run(self, task: Node, vm: Node, work: Callable[[], Any], seconds: float | None) -> None:
+        latency = self.settings.task_latency_s if seconds is None else seconds
+        self._pause(latency / 2)
+        self._step(task, state="running", startTime=self._now(), progress=0)
+        self._pause(latency / 2)
+        while vm.props["runtime"].question is not None and not self._stop.is_set():
+            time.sleep(POLL_S)  # a pending question blocks the task until it is answered
+        with self.inventory.lock:
+            try:
+                if self._stop.is_set():
+                    raise Refusal(vmodl.fault.RequestCanceled(), "The server is stopping.")
+                if vm.moid not in self.inventory.nodes:
+                    raise Refusal(vmodl.fault.ManagedObjectNotFound(obj=vm.ref), "The object has been deleted.")
+                result = work()
+                self._step(task, state="success", progress=100, result=result)
+            except Refusal as refusal:
+                self._step(task, state="error", error=refusal.fault)
+            except Exception as error:
+                self._step(task, state="error", error=Refusal(vmodl.fault.SystemError(reason=repr(error))).fault)
+                raise  # a mistake of ours: it is to be seen in the log, and the client is not to wait for ever
+            finally:
+                self.busy.pop(vm.moid, None)
+                self._step(task, completeTime=self._now())
+                self._prune(task.moid)
+
+    def _prune(self, moid: str) -> None:
+        self._done.append(moid)
+        while len(self._done) > KEEP:
+            self.inventory.nodes.pop(self._done.pop(0), None)
