@@ -60,7 +60,7 @@ class Hooks:
 class Guest:
     """One machine's operating system. All public methods take the lock of the machine around it."""
 
-    def __init__(self, name: str, timers: Timers, hooks: Hooks, lock: threading.RLock) -> None:  # type: ignore[valid-type]
+    def __init__(self, name: str, timers: Timers, hooks: Hooks, lock: threading.RLock) -> None:
         """Off, nobody logged in, no agent."""
         self.name, self.timers, self.hooks, self.lock = name, timers, hooks, lock
         self.habits = Habits()
@@ -174,9 +174,12 @@ class Guest:
             pid = self._pids
             self.jobs[pid] = Job(pid, user, name, self.timers.clock.unix(), gpu, cards)
             if duration_s is not None:
-                self._later(duration_s, lambda: self.stop_job(pid))
+                self._later(duration_s, lambda: self._job_over(pid))
             self._change()
             return pid
+
+    def _job_over(self, pid: int) -> None:
+        self.stop_job(pid)
 
     def stop_job(self, pid: int | None = None) -> int:
         """End one program, or all; returns how many ended."""
@@ -299,9 +302,7 @@ class Guest:
             "util_mean": round(90.0 * share, 1),
             "mem_used_mb": 5 + 4500 * len(on_it),
             "mem_total_mb": 15360,
-            "processes": [
-                {"pid": j.pid, "user": j.user, "name": j.name.split()[0], "mem_mb": 4500} for j in on_it
-            ],
+            "processes": [{"pid": j.pid, "user": j.user, "name": j.name.split()[0], "mem_mb": 4500} for j in on_it],
             "fault": fault,
         }
 

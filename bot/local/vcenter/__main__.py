@@ -24,7 +24,9 @@ def main(argv: list[str] | None = None) -> None:
     parse.add_argument("--idle", type=float, default=1800, help="real seconds until an idle session is gone")
     parse.add_argument("--boot", type=float, default=40, help="virtual seconds from power-on to running Tools")
     parse.add_argument("--shutdown", type=float, default=30, help="virtual seconds from being asked to stop until off")
-    parse.add_argument("--release-lag", type=float, default=0, help="virtual seconds a card stays bound after power-off")
+    parse.add_argument(
+        "--release-lag", type=float, default=0, help="virtual seconds a card stays bound after power-off"
+    )
     parse.add_argument("--certificate", default="good", choices=("good", "self-signed", "wrong-host", "expired"))
     args = parse.parse_args(argv)
     settings = Settings(

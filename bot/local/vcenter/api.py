@@ -84,23 +84,23 @@ class Api:
 
     # -- service and sessions -----------------------------------------------
 
-    def do_RetrieveServiceContent(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802 - the wire's name
+    def do_RetrieveServiceContent(self, this: Ref, args: Any, session: Session) -> Any:
         """What the server is."""
         return self.inventory.node(this).get("content")
 
-    def do_CurrentTime(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_CurrentTime(self, this: Ref, args: Any, session: Session) -> Any:
         """vCenter's clock: virtual."""
         return self.world.clock.now()
 
-    def do_Logout(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_Logout(self, this: Ref, args: Any, session: Session) -> None:
         """End this session."""
         self.sessions.end(session.key)
 
-    def do_SessionIsActive(self, this: Ref, args: Any, session: Session) -> bool:  # noqa: N802
+    def do_SessionIsActive(self, this: Ref, args: Any, session: Session) -> bool:
         """Does a session of that user live?"""
         return any(s.key == args["sessionID"] and s.user == args["userName"] for s in self.sessions.all())
 
-    def do_TerminateSession(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_TerminateSession(self, this: Ref, args: Any, session: Session) -> None:
         """End sessions of others."""
         for key in args["sessionId"]:
             if key == session.key:
@@ -108,7 +108,7 @@ class Api:
             if not self.sessions.end(key):
                 raise Refusal(vim.fault.NotFound(), "The session was not found.")
 
-    def do_HasPrivilegeOnEntities(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_HasPrivilegeOnEntities(self, this: Ref, args: Any, session: Session) -> Any:
         """Which privileges a session has; the least that the bot needs, all for the admin."""
         user = next((s.user for s in self.sessions.all() if s.key == args["sessionId"]), None)
         if user is None:
@@ -129,7 +129,7 @@ class Api:
 
     # -- views and properties -----------------------------------------------
 
-    def do_CreateContainerView(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_CreateContainerView(self, this: Ref, args: Any, session: Session) -> Ref:
         """A live list of objects below a container."""
         self.inventory.node(args["container"])
         view = View(
@@ -141,36 +141,36 @@ class Api:
         session.views[view.moid] = view
         return vim.view.ContainerView(view.moid)
 
-    def do_DestroyView(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_DestroyView(self, this: Ref, args: Any, session: Session) -> None:
         """Forget a view."""
         if session.views.pop(this._moId, None) is None:
             raise gone(this)
 
-    def do_RetrieveProperties(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_RetrieveProperties(self, this: Ref, args: Any, session: Session) -> Any:
         """The old call: everything at once."""
         kind = vmodl.query.PropertyCollector.ObjectContent.Array
         return kind(self.collector.retrieve(args["specSet"], session))
 
-    def do_RetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_RetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:
         """The first page."""
         size = args["options"].maxObjects if args.get("options") is not None else None
         return self.collector.page(self.collector.retrieve(args["specSet"], session), size, session)
 
-    def do_ContinueRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_ContinueRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> Any:
         """A further page."""
         return self.collector.next_page(args["token"], session)
 
-    def do_CancelRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_CancelRetrievePropertiesEx(self, this: Ref, args: Any, session: Session) -> None:
         """Forget the rest."""
         session.pages.pop(args["token"], None)
 
-    def do_CreatePropertyCollector(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_CreatePropertyCollector(self, this: Ref, args: Any, session: Session) -> Ref:
         """A collector with filters of its own."""
         moid = f"session[{session.key[:8]}]pc-{self.inventory.number()}"
         session.collectors[moid] = 0
         return vmodl.query.PropertyCollector(moid)
 
-    def do_DestroyPropertyCollector(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_DestroyPropertyCollector(self, this: Ref, args: Any, session: Session) -> None:
         """Forget a collector and its filters."""
         self._collector(this, session)
         session.collectors.pop(this._moId, None)
@@ -181,7 +181,7 @@ class Api:
             raise gone(this)
         return str(this._moId)
 
-    def do_CreateFilter(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_CreateFilter(self, this: Ref, args: Any, session: Session) -> Ref:
         """Watch objects; checked at once."""
         one = Filter(
             f"session[{session.key[:8]}]filter-{self.inventory.number()}", self._collector(this, session), args["spec"]
@@ -192,30 +192,30 @@ class Api:
         self.inventory.touch()
         return vmodl.query.PropertyCollector.Filter(one.moid)
 
-    def do_DestroyPropertyFilter(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_DestroyPropertyFilter(self, this: Ref, args: Any, session: Session) -> None:
         """Forget a filter."""
         if session.filters.pop(this._moId, None) is None:
             raise gone(this)
 
-    def do_WaitForUpdates(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_WaitForUpdates(self, this: Ref, args: Any, session: Session) -> Any:
         """The old call: waits without end."""
         return self.collector.wait(self._collector(this, session), args.get("version"), None, session)
 
-    def do_CheckForUpdates(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_CheckForUpdates(self, this: Ref, args: Any, session: Session) -> Any:
         """What is new, without waiting."""
         return self.collector.wait(self._collector(this, session), args.get("version"), 0, session)
 
-    def do_WaitForUpdatesEx(self, this: Ref, args: Any, session: Session) -> Any:  # noqa: N802
+    def do_WaitForUpdatesEx(self, this: Ref, args: Any, session: Session) -> Any:
         """What is new, at most maxWaitSeconds later."""
         options = args.get("options")
         seconds = None if options is None else options.maxWaitSeconds
         return self.collector.wait(self._collector(this, session), args.get("version"), seconds, session)
 
-    def do_CancelWaitForUpdates(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_CancelWaitForUpdates(self, this: Ref, args: Any, session: Session) -> None:
         """Let waiters look once more."""
         self.inventory.touch()
 
-    def do_FindByUuid(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_FindByUuid(self, this: Ref, args: Any, session: Session) -> Ref:
         """The VM of a BIOS or instance UUID; nothing if there is none."""
         field = "config.instanceUuid" if args.get("instanceUuid") else "config.uuid"
         found = self.inventory.of(vim.VirtualMachine, lambda n: n.get(field) == args["uuid"])
@@ -223,39 +223,39 @@ class Api:
 
     # -- machines -----------------------------------------------------------
 
-    def do_ReconfigVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_ReconfigVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Change a configuration."""
         return self.world.reconfigure_task(self._vm(this), args["spec"], session.user)
 
-    def do_PowerOnVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_PowerOnVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Start."""
         return self.world.power_on_task(self._vm(this), session.user)
 
-    def do_PowerOffVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:  # noqa: N802
+    def do_PowerOffVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Stop hard."""
         return self.world.power_off_task(self._vm(this), session.user)
 
-    def do_ShutdownGuest(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_ShutdownGuest(self, this: Ref, args: Any, session: Session) -> None:
         """Ask the guest to stop."""
         self.world.shutdown_guest(self._vm(this), session.user)
 
-    def do_RebootGuest(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_RebootGuest(self, this: Ref, args: Any, session: Session) -> None:
         """Ask the guest to start over."""
         self.world.reboot_guest(self._vm(this), session.user)
 
-    def do_QueryConfigTarget(self, this: Ref, args: Any, session: Session) -> DataObject:  # noqa: N802
+    def do_QueryConfigTarget(self, this: Ref, args: Any, session: Session) -> DataObject:
         """What a VM may be given."""
         self.inventory.node(this)
         if args.get("host") is not None:
             self.inventory.node(args["host"])
         return self.world.config_target()
 
-    def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:
         """Refused: these tasks cannot be cancelled."""
         self.inventory.node(this)
         raise Refusal(vmodl.fault.NotSupported(), "The task cannot be cancelled.")
 
-    def do_AnswerVM(self, this: Ref, args: Any, session: Session) -> None:  # noqa: N802
+    def do_AnswerVM(self, this: Ref, args: Any, session: Session) -> None:
         """Answer the pending question."""
         vm = self._vm(this)
         question = vm.props["runtime"].question
@@ -264,5 +264,3 @@ class Api:
         vm.props["runtime"].question = None
         self.world.journal.add(session.user, "question answered", self.world.tag(vm), choice=args["answerChoice"])
         self.inventory.touch(vm)
-
-

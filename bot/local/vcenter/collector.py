@@ -24,7 +24,9 @@ def property_type(kind: Any, path: str) -> Any:
         name, _, key = step.partition("[")
         table = {p.name: p.type for p in kind._GetPropertyList()} if hasattr(kind, "_GetPropertyList") else {}
         if name not in table:
-            raise Refusal(vmodl.query.InvalidProperty(name=path), f"The property '{path}' is not valid for this object.")
+            raise Refusal(
+                vmodl.query.InvalidProperty(name=path), f"The property '{path}' is not valid for this object."
+            )
         kind = table[name]
         if key or (step is not path.split(".")[-1] and issubclass(kind, list)):
             kind = kind.Item
@@ -90,7 +92,9 @@ class Collector:
             try:
                 self._walk(start.obj, start.selectSet or (), bool(start.skip), (session, named, found, set()))
             except Refusal as refusal:
-                if not (spec.reportMissingObjectsInResults and refusal.fault.__class__ is vmodl.fault.ManagedObjectNotFound):
+                if not (
+                    spec.reportMissingObjectsInResults and refusal.fault.__class__ is vmodl.fault.ManagedObjectNotFound
+                ):
                     raise
         return list(found.values())
 
@@ -174,7 +178,11 @@ class Collector:
             while True:
                 if not self.sessions.alive(session):
                     raise Refusal(vim.fault.NotAuthenticated(), "The session is not authenticated.")
-                news = [u for f in list(session.filters.values()) if f.collector == collector and (u := self._news(f, session))]
+                news = [
+                    u
+                    for f in list(session.filters.values())
+                    if f.collector == collector and (u := self._news(f, session))
+                ]
                 if news or (not version and not filters):
                     session.collectors[collector] = session.collectors.get(collector, 0) + 1
                     return PC.UpdateSet(version=str(session.collectors[collector]), filterSet=news, truncated=False)

@@ -38,7 +38,6 @@ from __future__ import annotations
 import http.server
 import json
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -58,6 +57,7 @@ LOOPBACK = re.compile(r"^https?://(127\.0\.0\.\d+|localhost|\[::1\])(:\d+)?$")
 
 Body = dict[str, Any]
 Answer = dict[str, Any]
+Action = Callable[[Body], Answer | None]  # None: nothing to say
 
 
 class Actions:
@@ -67,9 +67,9 @@ class Actions:
         """Steers ``world`` and the ``server`` in front of it."""
         self.world, self.server, self.hands = world, server, Hands(world)
 
-    def plain(self, method: str, path: str) -> Callable[[Body], Answer] | None:
+    def plain(self, method: str, path: str) -> Action | None:
         """The action of a path without a VM; None: there is none."""
-        table: dict[tuple[str, str], Callable[[Body], Answer]] = {
+        table: dict[tuple[str, str], Action] = {
             ("GET", "state"): lambda _: state(self.world),
             ("GET", "journal"): lambda b: {"entries": self.world.journal.since(int(b.get("since", 0)))},
             ("GET", "hold"): lambda _: self.server.hold.shown(),
@@ -80,7 +80,7 @@ class Actions:
             ("POST", "conflict"): self._conflict,
             ("POST", "counts"): self._reset,
             ("POST", "sessions/expire"): lambda b: {"ended": self.server.api.sessions.expire(b.get("user"))},
-            ("POST", "host"): lambda b: _done(self.hands.host(**b)),
+            ("POST", "host"): lambda b: self.hands.host(**b),
         }
         return table.get((method, path))
 
@@ -106,28 +106,28 @@ class Actions:
         self.server.counts.reset()
         return {}
 
-    def vm(self, method: str, name: str, verb: str) -> Callable[[Body], Answer] | None:
+    def vm(self, method: str, name: str, verb: str) -> Action | None:
         """The action ``verb`` on the VM ``name``; None: there is none."""
         hands = self.hands
-        table: dict[tuple[str, str], Callable[[Body], Answer]] = {
-            ("POST", "power"): lambda b: _done(hands.power(name, **b)),
+        table: dict[tuple[str, str], Action] = {
+            ("POST", "power"): lambda b: hands.power(name, **b),
             ("POST", "job"): lambda b: self._job(name, b),
             ("DELETE", "job"): lambda b: self._end_job(name, b),
-            ("POST", "login"): lambda b: _done(self._guest(name).login(str(b["user"]))),
-            ("POST", "logout"): lambda b: _done(self._guest(name).logout(str(b["user"]))),
-            ("POST", "agent"): lambda b: _done(self._guest(name).employ(str(b["url"]), str(b["token"]))),
-            ("POST", "guest"): lambda b: _done(self._guest(name).configure(**b)),
-            ("POST", "destroy"): lambda _: _done(hands.destroy(name)),
-            ("POST", "unregister"): lambda _: _done(hands.unregister(name)),
-            ("POST", "register"): lambda _: _done(hands.register(name)),
-            ("POST", "reregister"): lambda _: _done(hands.unregister(name), hands.register(name)),
-            ("POST", "clone"): lambda b: _done(hands.clone(name, str(b["to"]))),
-            ("POST", "rename"): lambda b: _done(hands.rename(name, str(b["to"]))),
-            ("POST", "template"): lambda b: _done(hands.template(name, bool(b.get("template", True)))),
-            ("POST", "inaccessible"): lambda b: _done(hands.inaccessible(name, bool(b.get("inaccessible", True)))),
-            ("POST", "question"): lambda b: _done(hands.question(name, b["text"])),
-            ("POST", "attach"): lambda b: _done(hands.attach(name, b.pop("card"), **b)),
-            ("POST", "detach"): lambda b: _done(hands.detach(name, b.pop("card"), **b)),
+            ("POST", "login"): lambda b: self._guest(name).login(str(b["user"])),
+            ("POST", "logout"): lambda b: self._guest(name).logout(str(b["user"])),
+            ("POST", "agent"): lambda b: self._guest(name).employ(str(b["url"]), str(b["token"])),
+            ("POST", "guest"): lambda b: self._guest(name).configure(**b),
+            ("POST", "destroy"): lambda _: hands.destroy(name),
+            ("POST", "unregister"): lambda _: hands.unregister(name),
+            ("POST", "register"): lambda _: hands.register(name),
+            ("POST", "reregister"): lambda _: hands.reregister(name),
+            ("POST", "clone"): lambda b: hands.clone(name, str(b["to"])),
+            ("POST", "rename"): lambda b: hands.rename(name, str(b["to"])),
+            ("POST", "template"): lambda b: hands.template(name, bool(b.get("template", True))),
+            ("POST", "inaccessible"): lambda b: hands.inaccessible(name, bool(b.get("inaccessible", True))),
+            ("POST", "question"): lambda b: hands.question(name, b["text"]),
+            ("POST", "attach"): lambda b: hands.attach(name, b.pop("card"), **b),
+            ("POST", "detach"): lambda b: hands.detach(name, b.pop("card"), **b),
             ("POST", "task"): lambda b: {"task": hands.long_task(name, float(b["seconds"]))._moId},
         }
         return table.get((method, verb))
@@ -143,11 +143,6 @@ class Actions:
 
     def _end_job(self, name: str, body: Body) -> Answer:
         return {"ended": self._guest(name).stop_job(int(body["pid"]) if "pid" in body else None)}
-
-
-def _done(*_: None) -> Answer:
-    """The answer of an action that has nothing to say."""
-    return {}
 
 
 class Drive(http.server.ThreadingHTTPServer):
@@ -181,25 +176,25 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: Drive
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+    def log_message(self, format: str, *args: Any) -> None:
         """Silent."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the base's name
+    def do_GET(self) -> None:
         """Read."""
         if urlsplit(self.path).path == "/_drive/events":
             self._events()
         else:
             self._act("GET")
 
-    def do_POST(self) -> None:  # noqa: N802 - the base's name
+    def do_POST(self) -> None:
         """Change."""
         self._act("POST")
 
-    def do_DELETE(self) -> None:  # noqa: N802 - the base's name
+    def do_DELETE(self) -> None:
         """Take away."""
         self._act("DELETE")
 
-    def do_OPTIONS(self) -> None:  # noqa: N802 - the base's name
+    def do_OPTIONS(self) -> None:
         """A browser asks before it posts."""
         self._send(204, None)
 
@@ -209,7 +204,7 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
             found = self._find(method)
             if found is None:
                 return self._send(404, {"error": f"no {method} {self.path}"})
-            self._send(200, found(body))
+            self._send(200, found(body) or {})
         except KeyError as error:
             self._send(404 if "/vm/" in self.path else 400, {"error": f"unknown or missing: {error.args[0]}"})
         except (ValueError, TypeError) as error:
@@ -217,7 +212,7 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
         except Refusal as refusal:
             self._send(409, {"error": str(refusal), "fault": type(refusal.fault).__name__.rpartition(".")[2]})
 
-    def _find(self, method: str) -> Callable[[Body], Answer] | None:
+    def _find(self, method: str) -> Action | None:
         parts = [unquote(p) for p in urlsplit(self.path).path.split("/") if p]
         if parts[:1] != ["_drive"]:
             return None
@@ -225,7 +220,7 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
         if len(parts) == 4 and parts[1] == "vm":
             return actions.vm(method, parts[2], parts[3])
         if len(parts) == 3 and parts[1] == "card" and method == "POST":
-            return lambda body: _done(actions.hands.card(parts[2], **body))
+            return lambda body: actions.hands.card(parts[2], **body)
         return actions.plain(method, "/".join(parts[1:]))
 
     def _body(self) -> Body:
@@ -277,5 +272,5 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
                     self.wfile.flush()
                     told = time.monotonic()
                     self.server.closing.wait(EVENTS_GAP_S)
-        except (OSError, socket.timeout):
+        except (TimeoutError, OSError):
             return  # the page was closed

@@ -157,6 +157,12 @@ class Hands:
             vm = self._register(name, self.shelf.pop(name))
             world.journal.add(user, "register", world.tag(vm), moid=vm.moid)
 
+    def reregister(self, name: str) -> None:
+        """Out and in again."""
+        with self.world.lock:
+            self.unregister(name)
+            self.register(name)
+
     def destroy(self, name: str, user: str = ADMIN_USER) -> None:
         """Gone for good, from whatever state."""
         world = self.world

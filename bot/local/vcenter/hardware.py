@@ -77,7 +77,11 @@ def passthrough(pci: Pci) -> DataObject:
     """``host.config.pciPassthruInfo`` entry: the cards are passed through and the port they hang on is shared."""
     card = pci in CARDS
     return vim.host.PciPassthruInfo(
-        id=pci.id, dependentDevice=pci.id, passthruEnabled=card, passthruCapable=pci.klass != 0x0600, passthruActive=card
+        id=pci.id,
+        dependentDevice=pci.id,
+        passthruEnabled=card,
+        passthruCapable=pci.klass != 0x0600,
+        passthruActive=card,
     )
 
 

@@ -32,7 +32,9 @@ def check_host(host: Node) -> None:
     """Refuse if vCenter cannot reach the host."""
     state = host.props["runtime"].connectionState
     if state == "disconnected":
-        raise Refusal(vim.fault.HostNotConnected(), "Unable to communicate with the remote host, since it is disconnected.")
+        raise Refusal(
+            vim.fault.HostNotConnected(), "Unable to communicate with the remote host, since it is disconnected."
+        )
     if state == "notResponding":
         raise Refusal(vim.fault.HostNotReachable(), "Unable to communicate with the remote host: it does not respond.")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from bot.local.vcenter.hardware import CARDS
@@ -30,6 +31,17 @@ KNOWN = {
 API_KEYS = ("sched.mem.", "sched.cpu.", "memsize", "numvcpus", "firmware", "displayname")  # have API fields: ignored
 OFF_ONLY = ("memoryMB", "numCPUs", "firmware", "cpuHotAddEnabled")
 MAX_PCI = 16  # passthrough devices a VM
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the host allows at this moment."""
+
+    active: frozenset[str]  # PCI ids whose passthrough is in effect
+    system_id: str  # of the host
+    memory_mb: int  # what a memory lock may claim
+    strict: bool  # wrong ids are refused at once
+    hot_fault: str  # name of the fault for a device change while on
 
 
 class Change:
@@ -99,9 +111,13 @@ class Change:
         found = next((d for d in self.devices if d.key == device.key and d not in self.added), None)
         where = f"deviceChange[{index}].device.key"
         if found is None:
-            raise _device_spec(where, index, f"Invalid configuration for device '{index}': no device with key {device.key}.")
+            raise _device_spec(
+                where, index, f"Invalid configuration for device '{index}': no device with key {device.key}."
+            )
         if type(found) is not type(device):
-            raise _device_spec(where, index, f"Invalid configuration for device '{index}': key {device.key} is another type.")
+            raise _device_spec(
+                where, index, f"Invalid configuration for device '{index}': key {device.key} is another type."
+            )
         self.devices.remove(found)
         self.removed.append(found)
 
@@ -178,15 +194,6 @@ class Change:
             if option.value != "":
                 values[option.key] = option
         self.config.extraConfig = list(values.values())
-
-
-class Limits:
-    """What the host allows at this moment."""
-
-    def __init__(self, active: set[str], system_id: str, memory_mb: int, strict: bool, hot_fault: str) -> None:
-        """``active``: PCI ids whose passthrough is in effect; ``memory_mb``: what a lock may claim."""
-        self.active, self.system_id, self.memory_mb = active, system_id, memory_mb
-        self.strict, self.hot_fault = strict, hot_fault
 
 
 def wrong_ids(backing: DataObject, system_id: str) -> str:

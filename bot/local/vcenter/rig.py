@@ -105,7 +105,9 @@ def _containers(inventory: Inventory) -> None:
         datastore=[],
         network=[],
     )
-    inventory.add(vim.ResourcePool, "resgroup-10", name="Resources", parent=cluster, owner=cluster, vm=[], resourcePool=[])
+    inventory.add(
+        vim.ResourcePool, "resgroup-10", name="Resources", parent=cluster, owner=cluster, vm=[], resourcePool=[]
+    )
 
 
 def _host(inventory: Inventory, settings: Settings, now: datetime) -> None:
@@ -227,7 +229,11 @@ def _members(inventory: Inventory) -> None:
 def tools_off(node: Node) -> None:
     """``vm.guest`` of a VM whose Tools do not run."""
     guest = node.props["guest"]
-    guest.toolsRunningStatus, guest.toolsStatus, guest.guestState = "guestToolsNotRunning", "toolsNotRunning", "notRunning"
+    guest.toolsRunningStatus, guest.toolsStatus, guest.guestState = (
+        "guestToolsNotRunning",
+        "toolsNotRunning",
+        "notRunning",
+    )
     guest.toolsVersionStatus2 = "guestToolsCurrent"
     guest.guestStateChangeSupported = guest.guestOperationsReady = False
     guest.hostName = guest.ipAddress = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import logging
 import select
 import socket
 import ssl
@@ -21,7 +22,7 @@ MAX_BODY = 8 << 20  # bytes of a request
 VERSIONS = ("8.0.3.0", "8.0.2.0", "8.0.1.0", "8.0.0.1", "7.0.3.0", "7.0.2.0", "7.0.1.0", "7.0", "6.7", "6.5")
 
 
-class Dropped(Exception):  # noqa: N818 - ends a connection on purpose
+class Dropped(Exception):
     """Close this connection without an answer."""
 
 
@@ -32,7 +33,9 @@ class SoapServer(http.server.ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], context: ssl.SSLContext, api: Api, twin: SoapServer | None = None) -> None:
+    def __init__(
+        self, address: tuple[str, int], context: ssl.SSLContext, api: Api, twin: SoapServer | None = None
+    ) -> None:
         """Bound at once; port 0 takes a free one. ``twin``: the same vCenter on another address."""
         super().__init__(address, Handler)
         self.api, self.context = api, context
@@ -81,7 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
     server: SoapServer
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+    def log_message(self, format: str, *args: Any) -> None:
         """Silent: the counts and the journal say more."""
 
     def handle(self) -> None:
@@ -101,10 +104,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except (OSError, ValueError):
             pass
 
-    def do_GET(self) -> None:  # noqa: N802 - the base's name
+    def do_GET(self) -> None:
         """The list of API versions."""
         if not self.path.endswith("vimServiceVersions.xml"):
-            return self._send(404, b"")
+            self._send(404, b"")
+            return
         first, *prior = VERSIONS
         older = "".join(f"<version>{v}</version>" for v in prior)
         text = (
@@ -113,7 +117,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         )
         self._send(200, text.encode())
 
-    def do_POST(self) -> None:  # noqa: N802 - the base's name
+    def do_POST(self) -> None:
         """One call."""
         raw = self._body()
         session = self.server.api.sessions.find(self._cookie())
@@ -149,7 +153,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return 200, wire.response(call.method, value, kind), fresh
             except Refusal as refusal:
                 return 500, wire.fault(refusal.fault, str(refusal)), None
-            except Exception as error:  # a mistake of ours: the client hears of it, as from a real server
+            except Exception as error:
+                logging.getLogger(__name__).exception("%s failed", call.method)
                 self.server.mistakes.append(error)
                 return 500, wire.fault(vmodl.fault.SystemError(reason=repr(error)), repr(error)), None
 
@@ -158,7 +163,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             if not select.select([self.connection], [], [], 0)[0]:
                 return False
-            return self.connection.recv(1) == b""
+            return not self.connection.recv(1)
         except (OSError, ValueError):
             return True
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import signal
+import socketserver
 import ssl
 import tempfile
 import threading
@@ -89,14 +90,15 @@ def start_in_thread(
         world = World(settings, clock or Clock())
         api = Api(world)
         servers = _bind(ports[0], tls(settings.certificate, ca_file), api)
-        for one in servers:
-            stack.callback(one.close)
+        for each in servers:
+            stack.callback(each.close)
         server, host = servers[0], str(servers[-1].server_address[0])
         drive = Drive(("127.0.0.1", ports[1]), world, server)
         stack.callback(drive.close)
         stack.callback(world.stop)
         world.start()
-        for one in (*servers, drive):
+        serving: list[socketserver.BaseServer] = [*servers, drive]
+        for one in serving:
             threading.Thread(target=one.serve_forever, args=(0.05,), name=type(one).__name__, daemon=True).start()
         yield Running(
             host=host,

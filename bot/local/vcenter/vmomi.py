@@ -10,8 +10,9 @@ from typing import Any
 import pyVmomi
 from pyVmomi import SoapAdapter, VmomiSupport
 
-vim: Any = pyVmomi.vim  # the vSphere types
-vmodl: Any = pyVmomi.vmodl  # the base types and faults
+_pyvmomi: Any = pyVmomi  # its stubs hide what it makes at import
+vim: Any = _pyvmomi.vim  # the vSphere types
+vmodl: Any = _pyvmomi.vmodl  # the base types and faults
 support: Any = VmomiSupport  # type tables: GuessWsdlMethod, GetWsdlName, short, long ...
 soap: Any = SoapAdapter  # serialiser and deserialiser
 
@@ -19,7 +20,7 @@ DataObject = Any  # an instance of a vim data type
 Ref = Any  # a reference to a managed object: has ``_moId`` and a type
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer of the server, not an error of the program
+class Refusal(Exception):
     """A fault that the client is to receive."""
 
     def __init__(self, fault: DataObject, text: str = "") -> None:

@@ -70,7 +70,7 @@ class _RequestParser(soap.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         self.call = Call(name, None, result=vim.Task if info.isTask else info.result)
         self.params = {p.name: p.type for p in info.params}
 
-    def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802 - expat's name
+    def StartElementHandler(self, tag: str, attr: Any) -> None:
         self._flush()
         space, _, name = tag.rpartition(soap.NS_SEP)
         if space == soap.XMLNS_SOAPENV:
@@ -85,10 +85,10 @@ class _RequestParser(soap.ExpatDeserializerNSHandlers):  # type: ignore[misc]
             self.pending = (name, kind, reader)
             reader.StartElementHandler(tag, attr)
 
-    def EndElementHandler(self, tag: str) -> None:  # noqa: N802 - expat's name
+    def EndElementHandler(self, tag: str) -> None:
         self._flush()
 
-    def CharacterDataHandler(self, data: str) -> None:  # noqa: N802 - expat's name
+    def CharacterDataHandler(self, data: str) -> None:
         """Text between elements says nothing."""
 
 
@@ -97,7 +97,9 @@ def parse_request(data: bytes) -> Call:
     try:
         return _RequestParser().parse(data)
     except LookupError as error:
-        raise Refusal(vmodl.fault.InvalidRequest(), f"Unable to resolve WSDL method or parameter name {error}") from error
+        raise Refusal(
+            vmodl.fault.InvalidRequest(), f"Unable to resolve WSDL method or parameter name {error}"
+        ) from error
     except (ExpatError, ValueError, TypeError, AttributeError) as error:
         raise Refusal(vmodl.fault.InvalidRequest(), f"Invalid request: {error}") from error
 
@@ -105,12 +107,12 @@ def parse_request(data: bytes) -> Call:
 class _Writer(soap.SoapSerializer):  # type: ignore[misc]
     """pyVmomi's serialiser, made a server's: sparse objects are allowed and references carry their wire name."""
 
-    def _Serialize(self, val: Any, info: Any, defNS: str) -> None:  # noqa: N802, N803 - pyVmomi's names
+    def _Serialize(self, val: Any, info: Any, defNS: str) -> None:
         if val is None or (isinstance(val, list) and not val and info.type is not object):
             return  # required but unset: left off; clients read None
         super()._Serialize(val, info, defNS)
 
-    def _QName(self, typ: Any, defNS: str) -> tuple[str, str]:  # noqa: N802, N803 - pyVmomi's names
+    def _QName(self, typ: Any, defNS: str) -> tuple[str, str]:
         attr, name = super()._QName(typ, defNS)
         return attr, name + "Reference" if typ is support.ManagedObject else name
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from bot.local.clock import Clock, Timers
 from bot.local.guests import Guest, Habits, Hooks
-from bot.local.vcenter import power, reconfigure, rig
+from bot.local.vcenter import power, rig
 from bot.local.vcenter.hardware import CARDS, device
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.journal import Journal
+from bot.local.vcenter.reconfigure import Change, Limits, invalid_state
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.tasks import Tasks
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
@@ -123,6 +123,7 @@ class World:
         self.inventory.touch(vm)
 
     def _saw(self, vm: Node, cards: list[str]) -> None:
+        self.journal.add(GUEST, "boot", self.tag(vm))
         self.journal.add(GUEST, "guest saw cards", self.tag(vm), cards=cards)
 
     # -- reconfigure -------------------------------------------------------
@@ -143,7 +144,7 @@ class World:
                 config.changeVersion = self.change_version()
                 self.journal.add(VCENTER, "config", self.tag(vm), fields=["changeVersion"])
                 self.inventory.touch(vm)
-            change = reconfigure.Change(vm, spec, self._limits(vm))
+            change = Change(vm, spec, self._limits(vm))
             change.check()
             self._planned(vm, "reconfigure")
             fields = change.apply(self.change_version())
@@ -162,12 +163,12 @@ class World:
         """A fresh, opaque changeVersion."""
         return f"{self.clock.now().isoformat()}/{self.inventory.number()}"
 
-    def _limits(self, vm: Node) -> reconfigure.Limits:
+    def _limits(self, vm: Node) -> Limits:
         free = self.settings.host_memory_mb - power.OVERHEAD_MB
         if vm.props["runtime"].powerState == "poweredOn":
             free -= self.reserved_mb(vm)
         strict, hot = self.settings.strict_backing, self.settings.hot_fault
-        return reconfigure.Limits(set(self.active()), self.system_id, free, strict, hot)
+        return Limits(self.active(), self.system_id, free, strict, hot)
 
     def reserved_mb(self, but: Node) -> int:
         """Memory that VMs which are on have reserved, overhead included, without ``but``."""
@@ -217,7 +218,7 @@ class World:
         with self.lock:
             state = vm.props["runtime"].powerState
             if state == "poweredOff":
-                raise reconfigure.invalid_state("poweredOff", state)
+                raise invalid_state("poweredOff", state)
             power.check_host(self.host)
             self._off(vm, user, clean=False)
 
@@ -239,7 +240,7 @@ class World:
         power.check_host(self.host)
         state = vm.props["runtime"].powerState
         if state != "poweredOn":
-            raise reconfigure.invalid_state("poweredOn", state)
+            raise invalid_state("poweredOn", state)
         if vm.props["guest"].toolsRunningStatus != "guestToolsRunning":
             text = "Cannot complete operation because VMware Tools is not running in this virtual machine."
             raise Refusal(vim.fault.ToolsUnavailable(), text)
