@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
+import logging
 import os
 import threading
 import time
@@ -169,5 +170,9 @@ class Timers:
 
     def _run(self) -> None:
         while (timer := self._next()) is not None:
-            if not timer.off:
+            if timer.off:
+                continue
+            try:
                 timer.call()
+            except Exception:
+                logging.getLogger(__name__).exception("a timed call failed")

@@ -17,7 +17,7 @@ from bot.local.clock import Timer, Timers
 from bot.local.readings import Postman
 
 DRIVER = "550.90.07"
-MIN_GAP_S = 0.25  # real seconds between regular readings at least, however fast the clock runs
+MIN_GAP_S = 0.1  # real seconds between regular readings at least, however fast the clock runs
 CARD_NAMES = uuid.UUID("0f6f2c44-9f0e-4b0f-8a53-6a2f5a1f3d10")  # a card's own UUID is made of its PCI id
 
 
@@ -131,7 +131,6 @@ class Guest:
             self.hooks.tools(True)
         self.hooks.saw(self.seen())
         self._hire()
-        self._tell()
         self._tick()
         self.hooks.changed()
 
@@ -243,10 +242,8 @@ class Guest:
         self.hooks.changed()
 
     def _tick(self) -> None:
-        clock = self.timers.clock
-        if clock.unix() - self._told >= self.habits.interval_s - 1:
-            self._tell()
-        self._later(max(self.habits.interval_s, clock.rate().speed * MIN_GAP_S), self._tick)
+        self._tell()
+        self._later(max(self.habits.interval_s, self.timers.clock.rate().speed * MIN_GAP_S), self._tick)
 
     def _settle(self) -> None:
         now = self.timers.clock.unix()

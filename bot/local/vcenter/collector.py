@@ -82,8 +82,11 @@ class Collector:
         ref = node.props.get("parent")
         return self.inventory.nodes.get(ref._moId) if ref is not None else None
 
-    def expand(self, spec: DataObject, session: Session) -> list[Node]:
-        """The objects that a filter spec selects, each once, in order of the walk."""
+    def expand(self, spec: DataObject, session: Session, lenient: bool = False) -> list[Node]:
+        """The objects that a filter spec selects, each once, in order of the walk.
+
+        Refusal (ManagedObjectNotFound) if one that it begins with is gone, unless ``lenient`` or the spec allows it.
+        """
         named: dict[str, DataObject] = {}
         for start in spec.objectSet:
             _name(start.selectSet or (), named)
@@ -92,9 +95,8 @@ class Collector:
             try:
                 self._walk(start.obj, start.selectSet or (), bool(start.skip), (session, named, found, set()))
             except Refusal as refusal:
-                if not (
-                    spec.reportMissingObjectsInResults and refusal.fault.__class__ is vmodl.fault.ManagedObjectNotFound
-                ):
+                missing = isinstance(refusal.fault, vmodl.fault.ManagedObjectNotFound)
+                if not missing or not (lenient or spec.reportMissingObjectsInResults):
                     raise
         return list(found.values())
 
@@ -203,7 +205,7 @@ class Collector:
 
     def _news(self, one: Filter, session: Session) -> DataObject:
         changes, now = [], {}
-        for node in self.expand(one.spec, session):
+        for node in self.expand(one.spec, session, lenient=True):
             old = one.seen.get(node.moid)
             if old is not None and old[0] == node.revision:
                 now[node.moid] = old

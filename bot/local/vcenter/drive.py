@@ -45,6 +45,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.local.vcenter.hands import Hands
+from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.server import SoapServer
 from bot.local.vcenter.shown import state
 from bot.local.vcenter.vmomi import Refusal
@@ -145,11 +146,8 @@ class Actions:
         return {"ended": self._guest(name).stop_job(int(body["pid"]) if "pid" in body else None)}
 
 
-class Drive(http.server.ThreadingHTTPServer):
+class Drive(Listening):
     """Serves the actions on one loopback port."""
-
-    daemon_threads = True
-    block_on_close = False
 
     def __init__(self, address: tuple[str, int], world: World, server: SoapServer) -> None:
         """Bound at once; port 0 takes a free one."""
@@ -157,14 +155,10 @@ class Drive(http.server.ThreadingHTTPServer):
         self.world, self.actions = world, Actions(world, server)
         self.closing = threading.Event()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves is no error; mistakes in actions are answered by the handler."""
-
     def close(self) -> None:
         """Stop, and end the event streams."""
         self.closing.set()
-        self.shutdown()
-        self.server_close()
+        super().close()
         self.world.inventory.touch()
 
 
@@ -173,7 +167,6 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
-    disable_nagle_algorithm = True
     server: Drive
 
     def log_message(self, format: str, *args: Any) -> None:

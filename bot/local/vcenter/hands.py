@@ -44,6 +44,8 @@ class Hands:
             elif do == "reboot":
                 world.reboot_guest(vm, user)
             elif do == "stop":
+                if world.guest_of(vm).state != "running":
+                    raise ValueError(f"the guest of {name} is not running")
                 world.journal.add(GUEST, "shutdown begun", world.tag(vm))
                 world.guest_of(vm).shutdown()
             elif do == "suspend":

@@ -7,13 +7,13 @@ import logging
 import select
 import socket
 import ssl
-import threading
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from bot.local.vcenter import wire
 from bot.local.vcenter.api import MUTATING, Api
 from bot.local.vcenter.holds import Counts, Hold
+from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.sessions import Session
 from bot.local.vcenter.vmomi import Refusal, vmodl
 
@@ -26,12 +26,8 @@ class Dropped(Exception):
     """Close this connection without an answer."""
 
 
-class SoapServer(http.server.ThreadingHTTPServer):
+class SoapServer(Listening):
     """Serves one ``Api``."""
-
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
 
     def __init__(
         self, address: tuple[str, int], context: ssl.SSLContext, api: Api, twin: SoapServer | None = None
@@ -42,39 +38,15 @@ class SoapServer(http.server.ThreadingHTTPServer):
         self.counts: Counts = twin.counts if twin else Counts()
         self.hold: Hold = twin.hold if twin else Hold()
         self.mistakes: list[Exception] = twin.mistakes if twin else []  # errors of our own: must stay empty
-        self._open: set[socket.socket] = set()
-        self._guard = threading.Lock()
 
-    def get_request(self) -> tuple[Any, Any]:
-        """Wrap without shaking hands: that is done in the connection's own thread."""
-        raw, address = super().get_request()
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        wrapped = self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
-        with self._guard:
-            self._open.add(wrapped)
-        return wrapped, address
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close one connection."""
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Connections end as they like; mistakes of ours are answered as SystemError by the handler."""
+    def wrap(self, raw: socket.socket) -> socket.socket:
+        """TLS without shaking hands: that is done in the connection's own thread."""
+        return self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
 
     def close(self) -> None:
-        """Stop serving and close every connection."""
+        """Let go of what is held, then stop."""
         self.hold.stop()
-        self.shutdown()
-        with self._guard:
-            left = list(self._open)
-        for connection in left:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # already gone
-        self.server_close()
+        super().close()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -102,11 +102,11 @@ def start_in_thread(
             threading.Thread(target=one.serve_forever, args=(0.05,), name=type(one).__name__, daemon=True).start()
         yield Running(
             host=host,
-            port=server.server_address[1],
+            port=server.port,
             user=settings.bot_user,
             password=settings.users[settings.bot_user],
             ca_file=ca_file,
-            drive_url=f"http://127.0.0.1:{drive.server_address[1]}",
+            drive_url=f"http://127.0.0.1:{drive.port}",
             users=dict(settings.users),
             world=world,
             server=server,
@@ -118,7 +118,7 @@ def _bind(port: int, context: ssl.SSLContext, api: Api) -> list[SoapServer]:
     for _ in range(20):
         first = SoapServer(("127.0.0.1", port), context, api)
         try:
-            return [first, SoapServer(("127.0.0.2", int(first.server_address[1])), context, api, first)]
+            return [first, SoapServer(("127.0.0.2", first.port), context, api, first)]
         except OSError as error:
             if error.errno == errno.EADDRNOTAVAIL:
                 return [first]  # a system with one loopback address

@@ -80,6 +80,7 @@ class World:
 
     def config_target(self) -> DataObject:
         """What QueryConfigTarget answers: devices whose passthrough is active, with this host's system id."""
+        power.check_host(self.host)
         active = self.active()
         devices = [device(c) for c in CARDS if c.id in active]
         target = vim.vm.ConfigTarget(numCpus=64, numCpuCores=32, numNumaNodes=2, smcPresent=False)
