@@ -1,0 +1,224 @@
+"""The books: read from the tables, kept decoded, and written.
+
+Called by the store inside its transactions. Reading is cheap: the whole ``Books`` is kept with the pulse it was read at
+(a row that every writer of the books moves), a decoded value is kept with the JSON it came from, and what this process
+writes is applied to the kept books instead of being read again. It must not decide anything: it filters by age and state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, or_, select
+
+from bot.domain.draft import Changes
+from bot.domain.model import (
+    Agreement,
+    AgreementState,
+    Books,
+    Card,
+    Entity,
+    Hold,
+    Lease,
+    LeaseState,
+    Machine,
+    Move,
+    MoveState,
+    Request,
+    RequestState,
+    Turn,
+)
+from bot.edges.store.codec import from_text
+from bot.edges.store.tables import (
+    AgreementRow,
+    CardRow,
+    CounterRow,
+    HoldRow,
+    LeaseRow,
+    MachineRow,
+    MoveRow,
+    PulseRow,
+    RequestRow,
+    SaidRow,
+    WordRow,
+    table,
+)
+
+V = TypeVar("V")
+
+KEPT_LONG = timedelta(days=3)
+"""Requests and leases stay in the books for that long after they are over: people still speak of them."""
+
+KEPT_SHORT = timedelta(days=1)
+"""The same for moves."""
+
+SAID_KEPT = timedelta(days=60)
+"""Keys of notices stay in the books for that long; the database knows them for ever."""
+
+CARD, MACHINE, REQUEST, LEASE = table(CardRow), table(MachineRow), table(RequestRow), table(LeaseRow)
+MOVE, AGREEMENT, HOLD = table(MoveRow), table(AgreementRow), table(HoldRow)
+COUNTER, WORD, PULSE, SAID = table(CounterRow), table(WordRow), table(PulseRow), table(SaidRow)
+
+OVER_REQUESTS = frozenset({RequestState.SERVED, RequestState.WITHDRAWN})
+OVER_LEASES = frozenset({LeaseState.ENDED, LeaseState.FAILED})
+OVER_MOVES = frozenset({MoveState.DONE, MoveState.DROPPED})
+
+
+def over_at(value: Request | Lease | Move | Agreement, now: datetime) -> datetime | None:
+    """Since when a value is over; None: it is open. ``now`` where the value does not say."""
+    match value:
+        case Request():
+            return (value.changed or now) if value.state in OVER_REQUESTS else None
+        case Lease():
+            return value.changed if value.state in OVER_LEASES else None
+        case Move():
+            return value.changed if value.state in OVER_MOVES else None
+        case Agreement():
+            return None if value.state is AgreementState.OPEN else now
+
+
+def until(value: Request | Lease | Move | Agreement, now: datetime) -> datetime | None:
+    """When a value that is over leaves the books; None: it is open and stays."""
+    over = over_at(value, now)
+    if over is None:
+        return None
+    match value:
+        case Request() | Lease():
+            return over + KEPT_LONG
+        case Move():
+            return over + KEPT_SHORT
+        case Agreement():
+            return over
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The books as of a pulse."""
+
+    pulse: int  # the pulse they were read at, or brought to
+    books: Books  # frozen, shared by all threads
+    read_at: datetime  # the clock's now when they were made
+    leaves_at: datetime | None  # the first moment at which something that is over leaves them
+
+    def good(self, pulse: int, now: datetime) -> bool:
+        """Whether they still say what the database says."""
+        return self.pulse == pulse and now >= self.read_at and (self.leaves_at is None or now < self.leaves_at)
+
+
+@dataclass
+class Decoded:
+    """Values by table and key, with the text they were read from. One lock of the store guards it."""
+
+    values: dict[str, dict[Any, tuple[str, Any]]] = field(default_factory=dict)
+
+    def all(self, rows: Any, name: str, kind: type[V]) -> dict[Any, V]:
+        """Decode (key, text) rows; unchanged ones are taken from before. Forgets the keys that did not come."""
+        before, after = self.values.get(name, {}), {}
+        for key, text in rows:
+            known = before.get(key)
+            after[key] = known if known is not None and known[0] == text else (text, from_text(kind, text))
+        self.values[name] = after
+        return {key: value for key, (_, value) in after.items()}
+
+
+def pulse(connection: Connection) -> int:
+    """How many transactions have changed the books."""
+    return int(connection.execute(PULSE_NOW).scalar_one())
+
+
+PULSE_NOW = select(PULSE.c.beat).where(PULSE.c.name == "books")
+
+
+def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
+    """Read the books whole, in whatever transaction the connection is in."""
+    beat = pulse(connection)
+    long, short = now - KEPT_LONG, now - KEPT_SHORT
+
+    def dated(t: Table, key: str, cut: datetime) -> Any:
+        fresh = or_(t.c.open, t.c.over_at > cut)
+        return connection.execute(select(t.c[key], t.c.body).where(fresh).order_by(t.c[key]))
+
+    cards = connection.execute(select(CARD.c.name, CARD.c.body).order_by(CARD.c.name))
+    here = select(MACHINE.c.uuid, MACHINE.c.body).where(MACHINE.c.removed.is_(False)).order_by(MACHINE.c.uuid)
+    open_words = select(AGREEMENT.c.number, AGREEMENT.c.body).where(AGREEMENT.c.open).order_by(AGREEMENT.c.number)
+    holds = connection.execute(select(HOLD.c.slot, HOLD.c.turn, HOLD.c.label))
+    said = connection.execute(select(SAID.c.once).where(SAID.c.at > now - SAID_KEPT)).scalars()
+    numbers = connection.execute(select(COUNTER.c.name, COUNTER.c.last))
+    paused = connection.execute(select(WORD.c.value).where(WORD.c.name == "paused")).scalar()
+    books = Books(
+        cards=MappingProxyType(decoded.all(cards, "card", Card)),
+        machines=MappingProxyType(decoded.all(connection.execute(here), "machine", Machine)),
+        requests=MappingProxyType(decoded.all(dated(REQUEST, "number", long), "request", Request)),
+        leases=MappingProxyType(decoded.all(dated(LEASE, "label", long), "lease", Lease)),
+        holds=frozenset(Hold(slot, Turn(turn), label) for slot, turn, label in holds),
+        moves=MappingProxyType(decoded.all(dated(MOVE, "number", short), "move", Move)),
+        agreements=MappingProxyType(decoded.all(connection.execute(open_words), "agreement", Agreement)),
+        said=frozenset(said),
+        numbers=MappingProxyType(dict(numbers.all())),
+        paused=paused or "",
+    )
+    return Kept(beat, books, now, _leaves_at(books, now))
+
+
+def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> Kept:
+    """What ``load`` would read after these changes were written. ``once``: the notices told with them."""
+    b = kept.books
+    new: dict[type, dict[Any, Any]] = {
+        Card: dict(b.cards),
+        Machine: dict(b.machines),
+        Request: dict(b.requests),
+        Lease: dict(b.leases),
+        Move: dict(b.moves),
+        Agreement: dict(b.agreements),
+    }
+    for value in changes.puts:
+        new[type(value)][key_of(value)] = value
+    for machine in changes.removed:
+        new[Machine].pop(machine.uuid, None)
+    for kind in (Request, Lease, Move, Agreement):
+        for key, value in list(new[kind].items()):
+            end = until(value, now)
+            if end is not None and end <= now:
+                del new[kind][key]
+    books = replace(
+        b,
+        cards=_ordered(new[Card]),
+        machines=_ordered(new[Machine]),
+        requests=_ordered(new[Request]),
+        leases=_ordered(new[Lease]),
+        moves=_ordered(new[Move]),
+        agreements=_ordered(new[Agreement]),
+        holds=(b.holds - frozenset(changes.drops)) | frozenset(changes.holds),
+        said=b.said | once if once else b.said,
+        numbers=MappingProxyType({**b.numbers, **dict(changes.numbers)}),
+        paused=b.paused if changes.paused is None else changes.paused,
+    )
+    return Kept(kept.pulse + 1, books, kept.read_at, _leaves_at(books, now))
+
+
+def key_of(value: Entity) -> str | int:
+    """The key of a value in its table and in the books."""
+    match value:
+        case Card():
+            return value.name
+        case Machine():
+            return value.uuid
+        case Lease():
+            return value.label
+        case Request() | Move() | Agreement():
+            return value.number
+
+
+def _ordered(values: dict[Any, V]) -> Mapping[Any, V]:
+    """By key, as the tables give them: no rule may depend on who wrote first."""
+    return MappingProxyType(dict(sorted(values.items())))
+
+
+def _leaves_at(books: Books, now: datetime) -> datetime | None:
+    dated: list[Request | Lease | Move] = [*books.requests.values(), *books.leases.values(), *books.moves.values()]
+    ends = [end for value in dated if (end := until(value, now)) is not None]
+    return min(ends, default=None)

@@ -1,0 +1,65 @@
+"""One bot a database: who claims it, and whether that process still lives.
+
+Called by the store. A claim is kept by its heartbeat; where the claimer ran on this very machine and its process is gone
+(killed, say), nobody waits for the heartbeat to run out. No guess otherwise: what cannot be seen counts as alive.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from bot.edges.store.tables import ClaimRow, table
+
+CLAIM = table(ClaimRow)
+
+
+def place() -> str:
+    """This machine, this boot of it and this space of process numbers; "" where that cannot be told."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()}/{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def alive(there: str, pid: int) -> bool | None:
+    """Whether a claimer's process lives; None: it cannot be seen from here."""
+    if not there or there != place():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        # a killed process whose parent has not asked for it yet still has its number
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state not in ("Z", "X")
+
+
+def claim(connection: Connection, run: str, now: datetime, ttl: timedelta) -> bool:
+    """Take or renew the right to be the bot; False if another one lives. In a writing transaction."""
+    row = connection.execute(select(CLAIM)).mappings().first()
+    mine = {"run": run, "seen": now, "place": place(), "pid": os.getpid()}
+    if row is None:
+        connection.execute(insert(CLAIM).values(id=1, **mine))
+        return True
+    fresh = abs(now - row["seen"]) < ttl
+    # Both ways: the clock of the one before may have been far ahead. Our own process number: an earlier bot of this process.
+    if row["run"] != run and fresh and alive(row["place"], row["pid"]) is not False:
+        return False
+    connection.execute(update(CLAIM).values(**mine))
+    return True
+
+
+def resign(connection: Connection, run: str) -> None:
+    """Give it back, if it is ours."""
+    connection.execute(delete(CLAIM).where(CLAIM.c.run == run))

@@ -1,0 +1,1 @@
+"""One file a step. The names of all steps stand in ``schema.STEPS``, in order."""

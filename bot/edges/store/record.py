@@ -1,0 +1,127 @@
+"""Writing a draft's changes and its messages, inside one transaction.
+
+Called by the store. It writes what it is given; whether that is right, the rules have decided and the constraints check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, delete, insert, or_, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bot.domain.draft import Changes
+from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
+from bot.edges.store import outbox
+from bot.edges.store.books import (
+    AGREEMENT,
+    CARD,
+    COUNTER,
+    HOLD,
+    LEASE,
+    MACHINE,
+    MOVE,
+    PULSE,
+    REQUEST,
+    SAID,
+    WORD,
+    over_at,
+)
+from bot.edges.store.codec import to_text
+from bot.edges.store.tables import BootRow, LedgerRow, OrderRow, ReadingRow, TokenRow, table
+from bot.service.ports import Post
+
+LEDGER = table(LedgerRow)
+OF_A_GUEST = tuple(table(row) for row in (TokenRow, ReadingRow, BootRow, OrderRow))
+"""What is forgotten with a machine that is removed."""
+
+ORDER = (Card, Machine, Request, Lease, Move, Agreement)
+"""Tables that others point at come first."""
+
+
+def put(connection: Connection, t: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, or overwrite those with the same key."""
+    if not rows:
+        return
+    make = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    statement = make(t)
+    keys = [c.name for c in t.primary_key]
+    new = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=new), rows)
+
+
+def put_new(connection: Connection, t: Table, row: dict[str, Any]) -> bool:
+    """Insert a row unless its key is there; whether it was new."""
+    make = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    return connection.execute(make(t).values(**row).on_conflict_do_nothing()).rowcount == 1
+
+
+def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
+    """A value's table and row."""
+    body = to_text(value)
+    match value:
+        case Card():
+            return CARD, {"name": value.name, "body": body}
+        case Machine():
+            return MACHINE, {"uuid": value.uuid, "name": value.name, "removed": False, "body": body}
+        case Request() | Lease() | Move() | Agreement():
+            over = over_at(value, now)
+            row = {"machine": value.machine, "state": value.state.value, "open": over is None, "over_at": over}
+    match value:
+        case Request():
+            return REQUEST, {"number": value.number, "person": value.person, **row, "body": body}
+        case Lease():
+            identity = {"label": value.label, "request": value.request, "person": value.person}
+            return LEASE, {**identity, **row, "body": body}
+        case Move():
+            return MOVE, {"number": value.number, **row, "body": body}
+        case Agreement():
+            return AGREEMENT, {"number": value.number, "person": value.person, **row, "body": body}
+
+
+def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: datetime) -> frozenset[str]:
+    """Write all of it. Returns the `once` keys that were new. Raises what the database refuses."""
+    _write_values(connection, changes.puts, now)
+    if changes.drops:
+        gone = or_(
+            *(and_(HOLD.c.slot == h.slot, HOLD.c.turn == h.turn, HOLD.c.label == h.label) for h in changes.drops)
+        )
+        connection.execute(delete(HOLD).where(gone))
+    if changes.holds:
+        # a plain insert: a slot whose turn is taken is refused by the primary key
+        rows = [{"slot": h.slot, "turn": h.turn.value, "label": h.label} for h in changes.holds]
+        connection.execute(insert(HOLD), rows)
+    put(connection, COUNTER, [{"name": name, "last": last} for name, last in changes.numbers])
+    for machine in changes.removed:
+        connection.execute(update(MACHINE).where(MACHINE.c.uuid == machine.uuid).values(removed=True))
+        for t in OF_A_GUEST:
+            connection.execute(delete(t).where(t.c.machine == machine.uuid))
+    if changes.lines:
+        connection.execute(insert(LEDGER), [_line(x) for x in changes.lines])
+    if changes.paused is not None:
+        put(connection, WORD, [{"name": "paused", "value": changes.paused}])
+    once = _write_said(connection, (*(n.once for n in changes.news), *(p.once for p in posts)), now)
+    outbox.write(connection, [p for p in posts if not p.once or p.once in once], now)
+    connection.execute(update(PULSE).where(PULSE.c.name == "books").values(beat=PULSE.c.beat + 1))
+    return once
+
+
+def _line(x: Line) -> dict[str, Any]:
+    return {"at": x.at, "who": x.who, "what": x.what, "about": x.about, "why": x.why}
+
+
+def _write_values(connection: Connection, puts: Iterable[Entity], now: datetime) -> None:
+    """Each table once; what is over before what is open, so that a machine's next move may follow in one transaction."""
+    by_table: dict[type, list[tuple[Table, dict[str, Any]]]] = {kind: [] for kind in ORDER}
+    for value in puts:
+        by_table[type(value)].append(row_of(value, now))
+    for pairs in by_table.values():
+        if pairs:
+            rows = sorted((row for _, row in pairs), key=lambda row: bool(row.get("open")))
+            put(connection, pairs[0][0], rows)
+
+
+def _write_said(connection: Connection, keys: Iterable[str], now: datetime) -> frozenset[str]:
+    return frozenset(k for k in dict.fromkeys(keys) if k and put_new(connection, SAID, {"once": k, "at": now}))

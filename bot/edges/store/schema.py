@@ -1,0 +1,183 @@
+"""Whether a database fits this program, and bringing it up to date; copies to and from a file.
+
+Called by ``open_store`` and by the ``gpubot db`` commands. It never changes what the rows say.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from bot.edges.store.claims import alive
+from bot.edges.store.engine import Gate, parse_url
+from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, plain_words
+
+STEPS = ("0001",)
+"""All migrations in order; the last one is what this program wants."""
+
+HEARTBEAT_OLD = timedelta(minutes=5)
+"""A bot that runs where we cannot see it and was silent for that long is taken for gone by a restore."""
+
+UPGRADE = "run `gpubot db upgrade` (after `gpubot db backup`)"
+
+
+def step_of(connection: Connection) -> str | None:
+    """The database's step; None: it is empty.
+
+    :raises NotOurs: it has tables, but none of ours
+    """
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" not in tables:
+        if tables:
+            raise NotOurs(
+                f"this database has other tables ({', '.join(sorted(tables)[:3])}); give gpubot one of its own"
+            )
+        return None
+    steps = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    return str(steps[0]) if steps else None
+
+
+def check(connection: Connection, name: str) -> None:
+    """Refuse a database that is not at our step.
+
+    :raises TooNew, TooOld, NotOurs: with what to do
+    """
+    step = step_of(connection)
+    if step == STEPS[-1]:
+        return
+    if step is None:
+        raise TooOld(f"the database {name} has no tables yet; run `gpubot db upgrade`")
+    if step in STEPS:
+        raise TooOld(f"the database {name} is of an older gpubot; {UPGRADE}")
+    raise TooNew(
+        f"the database {name} is of a newer gpubot (step {step}); install that one, or bring back an older copy"
+    )
+
+
+def upgrade(url: str) -> str:
+    """Bring a database to this program's step, or make it. All or nothing. Returns the step.
+
+    :raises StoreError: newer than this program, not ours, held, not writable
+    """
+    gate = Gate(parse_url(url))
+    try:
+        bring_up(gate)
+    finally:
+        gate.close()
+    return STEPS[-1]
+
+
+def bring_up(gate: Gate) -> None:
+    """The same on an open gate. Two programs may do it at once: the second waits, and finds it done."""
+    with plain_words(gate.where), gate.engine.execution_options(gpubot_writes=True).begin() as connection:
+        if not gate.sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(7420011)"))
+        step = step_of(connection)
+        if step == STEPS[-1]:
+            return
+        if step is not None and step not in STEPS:
+            check(connection, gate.where)
+        _run_steps(connection)
+
+
+def _run_steps(connection: Connection) -> None:
+    from alembic import command  # late: costs a third of a second, and is needed once in a database's life
+    from alembic.config import Config
+
+    config = Config()
+    folder = Path(__file__).parent / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def backup(url: str, path: str | Path) -> Path:
+    """Copy a SQLite database into a new file, also while the bot runs. Returns the file, readable by its owner alone.
+
+    :raises StoreError: the file exists, cannot be written, or the database is PostgreSQL
+    """
+    source, target = _file_of(url), Path(path)
+    if not source.exists():
+        raise NotOurs(f"there is no database {source}")
+    if target.exists():
+        raise NotWritable(f"{target} exists; name a new file")
+    if not target.parent.is_dir():
+        raise NotWritable(f"the folder {target.parent} does not exist; make it first")
+    with plain_words(str(source)):
+        target.touch(mode=0o600)
+        try:
+            _copy(source, target)
+        except BaseException:
+            target.unlink()
+            raise
+    return target
+
+
+def restore(url: str, path: str | Path) -> None:
+    """Put a copy in the place of a SQLite database; the database before is kept beside it, named by the time.
+
+    :raises StoreError: the copy is damaged, not ours or too new, or a bot runs on the database
+    """
+    target, source = _file_of(url), Path(path)
+    if not source.is_file():
+        raise NotOurs(f"there is no file {source}")
+    with plain_words(str(source)), closing(_open_read(source)) as copy:
+        if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+            raise NotOurs(f"{source} is damaged; take another copy")
+        try:
+            step = copy.execute("SELECT version_num FROM alembic_version").fetchone()
+        except sqlite3.OperationalError as error:
+            raise NotOurs(f"{source} is no copy of a gpubot database") from error
+        if step is None or step[0] not in STEPS:
+            raise TooNew(f"{source} is of a newer gpubot; install that one first")
+    with plain_words(str(target)):
+        if target.exists():
+            _refuse_while_running(target)
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            kept = target.with_name(f"{target.name}.before-restore-{stamp}-{time.monotonic_ns() % 1000:03d}")
+            kept.touch(mode=0o600)
+            _copy(target, kept)
+        _copy(source, target)
+        with closing(sqlite3.connect(target)) as restored:
+            restored.execute("DELETE FROM claim")
+            restored.commit()
+
+
+def _copy(source: Path, target: Path) -> None:
+    with closing(_open_read(source)) as a, closing(sqlite3.connect(target, timeout=5)) as b:
+        a.backup(b)
+        b.commit()
+    os.chmod(target, 0o600)
+
+
+def _open_read(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+
+
+def _refuse_while_running(target: Path) -> None:
+    with closing(_open_read(target)) as base:
+        try:
+            row = base.execute("SELECT run, seen, place, pid FROM claim").fetchone()
+        except sqlite3.OperationalError:
+            return  # not a database of ours yet
+    if row is None:
+        return
+    lives = alive(row[2], row[3])
+    if lives is None:  # on another machine, perhaps: its heartbeat must be old
+        lives = datetime.now(UTC) - datetime.fromisoformat(row[1]).replace(tzinfo=UTC) < HEARTBEAT_OLD
+    if lives:
+        raise Busy(f"a bot ({row[0]}) runs on {target}; stop it first")
+
+
+def _file_of(url: str) -> Path:
+    parsed = parse_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        raise StoreError("this is PostgreSQL: use pg_dump and pg_restore")
+    return Path(str(parsed.database))

@@ -1,0 +1,298 @@
+"""The Store of ``service.ports`` on SQLite or PostgreSQL.
+
+Wiring opens one a process and shares it between threads. Only it remembers. It must not decide, speak or look: it reads
+and writes what it is given, in transactions that the database keeps apart.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, select
+
+from bot.domain.draft import Changes
+from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
+from bot.edges.store import books as shelf
+from bot.edges.store import claims, intake, outbox, record, schema
+from bot.edges.store.codec import from_text, to_text
+from bot.edges.store.engine import Gate, parse_url
+from bot.edges.store.errors import plain_words
+from bot.edges.store.tables import LookRow, PersonRow, TokenRow, table
+from bot.edges.store.watch import Watch
+from bot.service.ports import Address, Post
+
+LOOK, PERSON, TOKEN = table(LookRow), table(PersonRow), table(TokenRow)
+
+
+def real_now() -> datetime:
+    """The machine's time, aware UTC."""
+    return datetime.now(UTC)
+
+
+def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool = False) -> SqlStore:
+    """Open a database; a SQLite file that is not there yet, or is empty, gets its tables.
+
+    :param now: the clock of the bot (virtual where that is virtual); it decides what is too old for the books
+    :param plain: no BEGIN IMMEDIATE and no lock; wrong, and there to show why
+    :raises StoreError: newer or older than this program, not ours, held, not writable; the text says what to do
+    """
+    gate = Gate(parse_url(url), plain=plain)
+    try:
+        with gate.reading() as connection:
+            fresh = gate.sqlite and schema.step_of(connection) is None
+        if fresh:
+            schema.bring_up(gate)
+        with gate.reading() as connection:
+            schema.check(connection, gate.where)
+    except BaseException:
+        gate.close()
+        raise
+    return SqlStore(gate, now, locked=not plain)
+
+
+class SqlTransaction:
+    """One writing transaction; see ``service.ports.Transaction``."""
+
+    def __init__(self, connection: Connection, store: SqlStore) -> None:
+        """Made by the store alone."""
+        self._connection, self._store = connection, store
+        self._now = store.now()
+        self._kept: shelf.Kept | None = None
+        self.wrote = 0  # how many times the books were written
+
+    def books(self) -> Books:
+        """The books, with what this transaction has written."""
+        return self._shelf().books
+
+    def record(self, changes: Changes, posts: Sequence[Post]) -> None:
+        """Write all of it, in this transaction.
+
+        :raises Conflict: a constraint refuses it (two holders of one slot, two open moves of one machine, …)
+        """
+        if not changes and not posts:
+            return
+        kept = self._shelf()
+        with plain_words(self._store.where):
+            once = record.write(self._connection, changes, posts, self._now)
+        self._kept = shelf.apply(kept, changes, once, self._now)
+        self.wrote += 1
+
+    def _shelf(self) -> shelf.Kept:
+        if self._kept is None:
+            self._kept = self._store.kept(self._connection, self._now)
+        return self._kept
+
+    @property
+    def result(self) -> shelf.Kept | None:
+        """The books after a clean end."""
+        return self._kept
+
+
+class SqlStore:
+    """See ``service.ports.Store``. Safe for threads; one writer at a time in the process."""
+
+    def __init__(self, gate: Gate, now: Callable[[], datetime], *, locked: bool = True) -> None:
+        """Use :func:`open_store`."""
+        self._gate, self.now, self.where = gate, now, gate.where
+        self._writer: threading.Lock | None = threading.Lock() if locked else None
+        self._writing_thread: int | None = None
+        self._cache_lock = threading.Lock()  # guards the five below
+        self._kept: shelf.Kept | None = None
+        self._decoded = shelf.Decoded()
+        self._look: tuple[int, Seen] | None = None  # its beat, and the look
+        self._persons: dict[PersonId, Person] = {}
+        self._watch = Watch(gate)
+
+    def close(self) -> None:
+        """Close all connections. The store is not used afterwards."""
+        self._watch.close()
+        self._gate.close()
+
+    # ---- transactions
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqlTransaction]:
+        """Commit at a clean end, roll back otherwise; one writer at a time in the process.
+
+        :raises StoreError: the database does not let us, in plain words
+        """
+        with self._writing() as (connection, own):
+            tx = SqlTransaction(connection, self)
+            yield tx
+            own.append(tx.wrote)
+        # Committed: what was written is what the next reader gets without reading.
+        if tx.result is not None:
+            with self._cache_lock:
+                if self._kept is None or self._kept.pulse <= tx.result.pulse:
+                    self._kept = tx.result
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Connection, list[int]]]:
+        """A connection that may write, and a list to be told how often the books were written."""
+        own: list[int] = []
+        if self._writing_thread == threading.get_ident():
+            raise RuntimeError("a transaction inside a transaction of the same thread would wait for itself")
+        with self._writer or nullcontext():
+            try:
+                if self._writer is not None:
+                    self._writing_thread = threading.get_ident()
+                with self._gate.writing(self._watch.counting(own)) as connection:
+                    yield connection, own
+            finally:
+                self._writing_thread = None
+
+    def read(self) -> Books:
+        """The books as they are now."""
+        with self._gate.reading() as connection:
+            return self.kept(connection, self.now()).books
+
+    def kept(self, connection: Connection, now: datetime) -> shelf.Kept:
+        """The books in the connection's transaction: those at hand if nobody has written since, else read anew."""
+        with plain_words(self.where):
+            beat = shelf.pulse(connection)
+            with self._cache_lock:
+                if self._kept is not None and self._kept.good(beat, now):
+                    return self._kept
+                kept = shelf.load(connection, now, self._decoded)
+                if self._kept is None or self._kept.pulse <= kept.pulse:
+                    self._kept = kept
+                return kept
+
+    def changed(self) -> int:
+        """A number that moves when another process (or another store) wrote the books, and only then."""
+        with plain_words(self.where):
+            return self._watch.foreign()
+
+    # ---- the outbox
+
+    def unsent(self, now: datetime, limit: int = 50) -> list[Post]:
+        """Messages that are due, by priority, then age."""
+        with self._gate.reading() as connection:
+            return outbox.unsent(connection, now, limit)
+
+    def sent(self, post: Post, at: Address | None, now: datetime) -> None:
+        """It is out, and stands there."""
+        with self._writing() as (connection, _):
+            outbox.sent(connection, post, now)
+            if post.key and at is not None:
+                row = {"audience": post.to, "key": post.key, "channel": at.channel, "ts": at.ts}
+                record.put(connection, outbox.STANDING, [row])
+
+    def delayed(self, post: Post, until: datetime, why: str) -> None:
+        """Not before ``until``."""
+        with self._writing() as (connection, _):
+            outbox.delayed(connection, post, until, why)
+
+    def given_up(self, post: Post, why: str, now: datetime) -> None:
+        """Never; kept with its cause."""
+        with self._writing() as (connection, _):
+            outbox.given_up(connection, post, why, now)
+
+    def forget_standing(self, to: PersonId, key: str) -> None:
+        """The message with this key was deleted."""
+        with self._writing() as (connection, _):
+            outbox.forget_standing(connection, to, key)
+
+    def pending(self) -> int:
+        """How many messages wait, due or not."""
+        with self._gate.reading() as connection:
+            return int(connection.execute(outbox.PENDING).scalar_one())
+
+    def ledger(self, about: str = "", limit: int = 100) -> list[Line]:
+        """Lines, newest first; ``about`` is exact."""
+        t = record.LEDGER
+        query = select(t.c.at, t.c.who, t.c.what, t.c.about, t.c.why).order_by(t.c.id.desc()).limit(limit)
+        with self._gate.reading() as connection:
+            rows = connection.execute(query.where(t.c.about == about) if about else query)
+            return [Line(*row) for row in rows]
+
+    # ---- guests
+
+    def set_token(self, machine: MachineId, digest: str, now: datetime) -> None:
+        """Replace a machine's token by its digest (hex SHA-256)."""
+        with self._writing() as (connection, _):
+            record.put(connection, TOKEN, [{"machine": machine, "digest": digest, "at": now}])
+
+    def machine_of_token(self, digest: str) -> MachineId | None:
+        """Whose token it is."""
+        with self._gate.reading() as connection:
+            return connection.execute(select(TOKEN.c.machine).where(TOKEN.c.digest == digest)).scalar()
+
+    def take_reading(self, reading: Reading) -> bool:
+        """Keep the latest reading of a machine; False if it was taken before or is older than what is known."""
+        with self._writing() as (connection, _):
+            return intake.take(connection, reading) is not None
+
+    def readings(self) -> Mapping[MachineId, Reading]:
+        """The latest reading of each machine."""
+        with self._gate.reading() as connection:
+            rows = connection.execute(select(intake.READING.c.machine, intake.READING.c.body)).all()
+        with self._cache_lock:
+            return self._decoded.all(rows, "reading", Reading)
+
+    def order(self, machine: MachineId, order: str, now: datetime) -> None:
+        """An order for the guest, given with the answer to its next word."""
+        with self._writing() as (connection, _):
+            record.put(connection, intake.ORDER, [{"machine": machine, "word": order, "at": now}])
+
+    def take_orders(self, machine: MachineId, now: datetime) -> list[str]:
+        """The orders that wait for this guest, and forget them."""
+        with self._gate.reading() as connection:
+            if not intake.waits(connection, machine):
+                return []
+        with self._writing() as (connection, _):
+            return intake.take_orders(connection, machine, now)
+
+    # ---- the look, the claim, persons
+
+    def keep_look(self, seen: Seen) -> None:
+        """Remember the last good look."""
+        body = to_text(seen)
+        with self._writing() as (connection, _):
+            beat = (connection.execute(select(LOOK.c.beat)).scalar() or 0) + 1
+            record.put(connection, LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
+        with self._cache_lock:
+            self._look = (beat, seen)
+
+    def last_look(self) -> Seen | None:
+        """The last good look of whichever process looked."""
+        with self._gate.reading() as connection:
+            beat = connection.execute(select(LOOK.c.beat)).scalar()
+            with self._cache_lock:
+                if beat is None or (self._look is not None and self._look[0] == beat):
+                    return self._look[1] if beat is not None and self._look is not None else None
+            body = connection.execute(select(LOOK.c.body)).scalar_one()
+        seen = from_text(Seen, body)
+        with self._cache_lock:
+            self._look = (beat, seen)
+        return seen
+
+    def claim(self, run: str, now: datetime, ttl: timedelta) -> bool:
+        """Take or renew the right to be the bot of this database; False if another one lives."""
+        with self._writing() as (connection, _):
+            return claims.claim(connection, run, now, ttl)
+
+    def resign(self, run: str) -> None:
+        """Give that right back."""
+        with self._writing() as (connection, _):
+            claims.resign(connection, run)
+
+    def person_seen(self, person: Person) -> None:
+        """Remember a person; costs nothing if they are known as they are."""
+        with self._cache_lock:
+            if self._persons.get(person.id) == person:
+                return
+        with self._writing() as (connection, _):
+            record.put(connection, PERSON, [{"id": person.id, "body": to_text(person)}])
+        with self._cache_lock:
+            self._persons[person.id] = person
+
+    def persons(self) -> list[Person]:
+        """Everybody remembered, by id."""
+        with self._gate.reading() as connection:
+            rows = connection.execute(select(PERSON.c.id, PERSON.c.body).order_by(PERSON.c.id)).all()
+        with self._cache_lock:
+            return list(self._decoded.all(rows, "person", Person).values())

@@ -1,0 +1,62 @@
+"""Whether somebody else wrote the books.
+
+Called by the store. Another process (``gpubot say``) is noticed by SQLite's ``data_version``, which costs no reading, and
+then told from our own writing by the pulse less the pulses that we gave ourselves: a round's own writing must not wake the
+next one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import PoolProxiedConnection
+
+from bot.edges.store import books as shelf
+from bot.edges.store.engine import Gate
+
+
+class Watch:
+    """One a store."""
+
+    def __init__(self, gate: Gate) -> None:
+        """Connects when first asked."""
+        self._gate = gate
+        self._lock = threading.Lock()  # a commit and its count are one
+        self._own = 0  # pulses given by this store
+        self._raw: PoolProxiedConnection | None = None  # data_version is a connection's own
+        self._version: Any = None
+        self._beat = 0  # the pulse at that version
+
+    @contextmanager
+    def counting(self, own: Sequence[int]) -> Iterator[None]:
+        """Held round a commit: counts what it wrote as ours if it succeeds. ``own`` is filled by then."""
+        with self._lock:
+            yield
+            self._own += sum(own)
+
+    def foreign(self) -> int:
+        """How many pulses others gave."""
+        with self._lock:
+            if not self._gate.sqlite:
+                with self._gate.reading() as connection:
+                    return shelf.pulse(connection) - self._own
+            if self._raw is None:
+                self._raw = self._gate.engine.raw_connection()
+            cursor = self._raw.cursor()
+            version = cursor.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._version:
+                self._beat = cursor.execute("SELECT beat FROM pulse WHERE name = 'books'").fetchone()[0]
+                self._version = version
+            cursor.close()
+            return self._beat - self._own
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._lock:
+            if self._raw is not None:
+                self._raw.close()
+                self._raw = None
+                self._version = None
