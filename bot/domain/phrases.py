@@ -1,0 +1,446 @@
+"""The shapes of words of time, before anybody asks what time it is.
+
+Called by ``times`` alone. It turns words into small values (``Moment``, ``Span``, ``Phrase``) or answers None: it knows no clock, no
+zone and no policy, so a shape that is understood here may still turn out to lie in the past.
+
+Minutes of a day count from 0 to 1440; 1440 is 24:00.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAY = re.compile(
+    r"(mon(?:day)?|tue(?:s|sday)?|wed(?:s|nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+)
+_WEEKDAYS = re.compile(r"(mon|tues|wednes|thurs|fri|satur|sun)days")
+_MONTH = re.compile(
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?"
+)
+_ISO_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(z|[+-][0-9]{2}:[0-9]{2})?")
+_CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
+_ORDINAL = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
+_PART = re.compile(
+    r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)(?![a-z])(?: and(?= ))? ?"
+)
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(days=7)}
+_ONES = {
+    "half an hour": timedelta(minutes=30),
+    "an hour": timedelta(hours=1),
+    "a day": timedelta(days=1),
+    "a week": timedelta(days=7),
+}
+_DONE = re.compile(
+    r"(?:when|once|after|as soon as) (?:nothing runs(?: any ?more)?|(?:it is |it's |i am |i'm |(?:(?:the|my|all|all my) )?"
+    r"(?:jobs?|work|runs?|training) (?:is |are |has |have )?)?(?:done|ends?|ended|finished|finish|finishes|over|idle))"
+)
+_NIGHTLY = {"weekday": frozenset(range(5)), "weekend": frozenset({5, 6})}
+_LASTING = timedelta(days=36500)
+"""More than anybody means; also keeps sums within what a datetime can hold."""
+
+
+class DayKind(StrEnum):
+    """How a day was named."""
+
+    TODAY = "today"
+    TOMORROW = "tomorrow"
+    AFTER = "the day after tomorrow"
+    TONIGHT = "tonight"  # the site's night
+    WORKING = "next working day"
+    WEEKDAY = "weekday"  # the coming one
+    DATE = "date"  # with or without a year
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day as it was said."""
+
+    kind: DayKind  # how
+    weekday: int | None = None  # 0 Monday; of a date, only to be checked against it
+    year: int | None = None  # of a date; None: the coming one
+    month: int = 0  # of a date
+    number: int = 0  # of a date: day of the month
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point in time as it was said; at least one of the fields is set."""
+
+    day: Day | None = None  # None: today is meant
+    minute: int | None = None  # 0 to 1440; None: no time of day was said
+    fixed: datetime | None = None  # an ISO time with an offset
+    after: timedelta | None = None  # "in 2h"
+
+
+class Shape(StrEnum):
+    """What a phrase of a window looks like."""
+
+    NOW = "now"
+    WHEN_DONE = "when done"
+    ASK = "ask"
+    AT = "at"  # `start`, perhaps `end` or `lasting`
+    DAY = "day"  # the whole day of `start`
+    SPAN = "span"  # `start` with a day, from `begin` to `finish`
+    AFTER = "after"  # from `start` to the end of that day
+    BEFORE = "before"  # until `start`
+    STANDING = "standing"  # on `days`, from `begin` to `finish`; none: the site's night
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A window as it was said."""
+
+    shape: Shape  # which of the fields below count
+    start: Moment | None = None  # see Shape
+    end: Moment | None = None  # of AT
+    lasting: timedelta | None = None  # of AT
+    begin: int | None = None  # minute
+    finish: int | None = None  # minute; not after `begin`: on the next day
+    days: frozenset[int] = frozenset()  # of STANDING
+    hard: bool = False  # a hard stop too
+    even_if_busy: bool = False  # although something runs
+
+
+def split(text: str) -> list[str]:
+    """Words in lower case: dashes are one sign, commas are blanks, `6 pm` and `18:00 - 22:00` are one word each."""
+    plain = text.lower().replace("–", "-").replace("—", "-").replace("’", "'")
+    words: list[str] = []
+    for word in plain.replace(",", " ").replace(";", " ").split():
+        if words and (_joins(words[-1], word) or (word in ("am", "pm") and re.fullmatch(r"[0-9:]{1,5}", words[-1]))):
+            words[-1] += word
+        else:
+            words.append(word)
+    return words
+
+
+def _joins(before: str, word: str) -> bool:
+    """Whether a word with a dash belongs to the one before: `18:00 - 22:00`, `mon - fri`, `18:00 -22:00`."""
+    if before.endswith("-"):
+        return _ends(before[:-1]) and _ends(word)
+    return word.startswith("-") and _ends(before) and (word == "-" or (":" in before and _ends(word[1:])))
+
+
+def _ends(word: str) -> bool:
+    return _weekday(word) is not None or _minute(word, loose=True) is not None
+
+
+# ---- small shapes -------------------------------------------------------------------------------------------------
+
+
+def duration(words: Sequence[str]) -> timedelta | None:
+    """A positive duration that all the words make up together (`1h30`, `3 days`, `1 week and 2 d`), or None."""
+    text = " ".join(words)
+    if text in _ONES:
+        return _ONES[text]
+    total, at, last = timedelta(0), 0, ""
+    while part := _PART.match(text, at):
+        unit = part[2][0]
+        amount = float(part[1])
+        if amount * _UNITS[unit].total_seconds() > _LASTING.total_seconds() or (last and _UNITS[unit] >= _UNITS[last]):
+            return None  # absurd, or not in falling order
+        total, at, last = total + amount * _UNITS[unit], part.end(), unit
+    rest = text[at:]
+    if last == "h" and re.fullmatch(r"[0-5][0-9]", rest):  # 1h30
+        total, rest = total + int(rest) * _UNITS["m"], ""
+    return total if total > timedelta(0) and not rest else None
+
+
+def _minute(word: str, loose: bool = False) -> int | None:
+    """The minute of the day of `18:00`, `6pm`, `noon`, `midnight`; with ``loose`` also of `18`."""
+    if word in ("noon", "midnight"):
+        return 720 if word == "noon" else 1440
+    found = _CLOCK.fullmatch(word)
+    if found is None or not (found[2] or found[3] or loose):
+        return None
+    hour, minute = int(found[1]), int(found[2] or 0)
+    if found[3]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found[3] == "pm" else 0)
+    total = hour * 60 + minute
+    return total if minute < 60 and total <= 1440 else None
+
+
+def _span(word: str) -> tuple[int, int] | None:
+    """The two minutes of `18:00-22:00` or `22-06`; `6-8pm` could be either and is not understood."""
+    first, dash, second = word.partition("-")
+    if not dash or (first.isdigit() and second.endswith(("am", "pm"))):
+        return None
+    begin, finish = _minute(first, loose=True), _minute(second, loose=True)
+    if begin is None or finish is None or begin == finish:
+        return None
+    return begin % 1440, finish
+
+
+def _weekday(word: str) -> int | None:
+    return WEEKDAYS.index(word[:3]) if _WEEKDAY.fullmatch(word) else None
+
+
+class _Cursor:
+    """Words being read from left to right."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self.at = 0
+
+    def peek(self) -> str:
+        """The next word, or ""."""
+        return self.words[self.at] if self.at < len(self.words) else ""
+
+    def done(self) -> bool:
+        """Whether all words were read."""
+        return self.at >= len(self.words)
+
+    def accept(self, *options: str) -> bool:
+        """Read one of the options (each one or several words, longer ones first); whether there was one."""
+        for option in options:
+            parts = option.split()
+            if self.words[self.at : self.at + len(parts)] == parts:
+                self.at += len(parts)
+                return True
+        return False
+
+    def minute(self, loose: bool = False) -> int | None:
+        """Read a time of day."""
+        found = _minute(self.peek(), loose)
+        self.at += found is not None
+        return found
+
+    def span(self) -> tuple[int, int] | None:
+        """Read two times of day: `18:00-22:00`, `18:00 to 22:00`, `between 18 and 22`, `from 18 to 22`."""
+        start = self.at
+        if found := _span(self.peek()):
+            self.at += 1
+            return found
+        said = self.accept("between", "from")
+        begin = self.minute(loose=said)
+        if begin is not None and self.accept("to", "until", "and", "till"):
+            finish = self.minute(loose=said)
+            if finish is not None and begin != finish:
+                return begin % 1440, finish
+        self.at = start
+        return None
+
+    def day(self) -> Day | None:
+        """Read a day."""
+        start = self.at
+        self.accept("on", "this")
+        for kind in (DayKind.TODAY, DayKind.TOMORROW, DayKind.AFTER, DayKind.TONIGHT, DayKind.WORKING):
+            if self.accept(kind.value, kind.value.removeprefix("the "), f"the {kind.value}"):
+                return Day(kind)
+        weekday = _weekday(self.peek())
+        self.at += weekday is not None
+        if date := self._date():
+            return replace(date, weekday=weekday)
+        if weekday is not None:
+            return Day(DayKind.WEEKDAY, weekday)
+        self.at = start
+        return None
+
+    def _date(self) -> Day | None:
+        """Read `2026-12-01`, `dec 1`, `1st december`, each perhaps with a year."""
+        start = self.at
+        if found := _ISO_DAY.fullmatch(self.peek()):
+            self.at += 1
+            return Day(DayKind.DATE, None, int(found[1]), int(found[2]), int(found[3]))
+        pair = self.words[self.at : self.at + 2]
+        for month, number in (pair, pair[::-1]) if len(pair) == 2 else ():
+            if _MONTH.fullmatch(month) and (found := _ORDINAL.fullmatch(number)):
+                self.at += 2
+                year = int(self.peek()) if re.fullmatch(r"20[0-9]{2}", self.peek()) else None
+                self.at += year is not None
+                return Day(DayKind.DATE, None, year, MONTHS.index(month[:3]) + 1, int(found[1]))
+        self.at = start
+        return None
+
+    def moment(self, loose: bool = False) -> Moment | None:
+        """Read a point in time: `fri 18:00`, `18:00 tomorrow`, `at 6pm`, `in 2h`, an ISO time."""
+        if iso := _ISO.fullmatch(self.peek()):
+            return self._iso(bool(iso[1]))
+        if self.accept("in"):
+            after = duration(self.words[self.at :])
+            self.at = len(self.words) if after else self.at
+            return Moment(after=after) if after else None
+        day = self.day()
+        minute = self.minute(loose=self.accept("at") or (loose and day is None))
+        if day is None and minute is not None:
+            day = self.day()
+        return Moment(day, minute) if day or minute is not None else None
+
+    def _iso(self, offset: bool) -> Moment | None:
+        try:
+            read = datetime.fromisoformat(self.peek().upper())
+        except ValueError:
+            return None
+        self.at += 1
+        if offset:
+            return Moment(fixed=read)
+        return Moment(Day(DayKind.DATE, None, read.year, read.month, read.day), read.hour * 60 + read.minute)
+
+    def days(self) -> frozenset[int] | None:
+        """Read days that come again: `weekdays`, `mon-fri`, `mon wed`, `fridays`, `every fri`, `daily`."""
+        start = self.at
+        if self.accept("weekdays", "working days", "every weekday", "every working day"):
+            return frozenset(range(5))
+        if self.accept("weekends", "every weekend"):
+            return frozenset({5, 6})
+        if self.accept("daily", "every day", "each day", "all days"):
+            return frozenset(range(7))
+        every = self.accept("every", "each")
+        found: list[int] = []
+        while (some := self.some_days()) or (found and self.accept("and")):
+            found += some
+            every = every or len(some) > 1 or bool(_WEEKDAYS.fullmatch(self.words[self.at - 1]))
+        if found and (every or len(found) > 1):
+            return frozenset(found)
+        self.at = start
+        return None
+
+    def some_days(self) -> list[int]:
+        """Read `fri`, `fridays` or `mon-fri`."""
+        word = self.peek()
+        first, dash, last = word.partition("-")
+        begin = WEEKDAYS.index(word[:3]) if _WEEKDAYS.fullmatch(word) else _weekday(first)
+        end = _weekday(last) if dash else begin
+        if begin is None or end is None:
+            return []
+        self.at += 1
+        if not dash and self.words[self.at : self.at + 1] == ["to"] and self.at + 1 < len(self.words):
+            until = _weekday(self.words[self.at + 1])  # mon to fri
+            if until is not None:
+                self.at += 2
+                end = until
+        return [(begin + step) % 7 for step in range((end - begin) % 7 + 1)]
+
+
+# ---- whole phrases ------------------------------------------------------------------------------------------------
+
+
+def moment(words: Sequence[str]) -> Moment | None:
+    """The point in time that all the words make up together, or None."""
+    cursor = _Cursor(words)
+    cursor.accept("until", "till", "to", "by")
+    found = cursor.moment(loose=cursor.at > 0)
+    return found if found and cursor.done() else None
+
+
+def window(words: Sequence[str]) -> Phrase | None:
+    """The window that all the words make up together, or None."""
+    rest, hard = _without(words, ("hard stop too", "hard stop", "hard"))
+    rest, busy = _without(rest, ("even if busy", "even when busy", "even if it is busy"))
+    cursor = _Cursor(rest)
+    cursor.accept("restart")
+    cursor.accept("only")
+    if cursor.done():
+        return None
+    found = _word(cursor) or _standing(cursor) or _named(cursor)
+    return replace(found, hard=hard, even_if_busy=busy) if found and cursor.done() else None
+
+
+def _without(words: Sequence[str], phrases: tuple[str, ...]) -> tuple[list[str], bool]:
+    """The words without the first of the phrases that is in them, and whether one was."""
+    for phrase in phrases:
+        parts = phrase.split()
+        for at in range(len(words) - len(parts) + 1):
+            if list(words[at : at + len(parts)]) == parts:
+                return [*words[:at], *words[at + len(parts) :]], True
+    return list(words), False
+
+
+def _word(cursor: _Cursor) -> Phrase | None:
+    """Windows that are one fixed expression."""
+    if cursor.accept("now", "right now", "immediately", "at once"):
+        return Phrase(Shape.NOW)
+    if cursor.accept("ask me first", "ask first", "ask me", "ask"):
+        return Phrase(Shape.ASK)
+    if _DONE.fullmatch(" ".join(cursor.words[cursor.at :])):
+        cursor.at = len(cursor.words)
+        return Phrase(Shape.WHEN_DONE)
+    return None
+
+
+def _standing(cursor: _Cursor) -> Phrase | None:
+    """Windows that come again. Days without times are understood only of weekends, which are short of work anyway."""
+    start = cursor.at
+    days = cursor.days()
+    if days is None and cursor.words[cursor.at + 1 : cursor.at + 2] == ["nights"]:  # weekday nights, fri nights
+        days = _NIGHTLY.get(cursor.peek(), frozenset(cursor.some_days()) or None)
+        cursor.at = start + (days is not None)
+    nights = cursor.accept("nights", "every night", "nightly", "each night") or (
+        days is not None and cursor.accept("night", "at night")
+    )
+    if days is None and not nights:
+        return None
+    span = cursor.span()
+    if span is None and not nights:
+        if days != frozenset({5, 6}):
+            cursor.at = start
+            return None
+        span = (0, 1440)
+    begin, finish = span if span else (None, None)
+    return Phrase(Shape.STANDING, begin=begin, finish=finish, days=days if days is not None else frozenset(range(7)))
+
+
+def _named(cursor: _Cursor) -> Phrase | None:
+    """Windows for once."""
+    any_time = cursor.accept("any time", "anytime", "some time", "sometime")
+    day = cursor.day()
+    cursor.accept("only")
+    if cursor.accept("after", "from") and (found := _edge(cursor, day, Shape.AFTER)):
+        return found
+    if cursor.accept("before", "until", "by") and (found := _edge(cursor, day, Shape.BEFORE)):
+        return found
+    start = cursor.at
+    cursor.accept("at")
+    if span := cursor.span():
+        return Phrase(Shape.SPAN, Moment(day or cursor.day()), begin=span[0], finish=span[1])
+    cursor.at = start
+    if day and cursor.done():
+        return Phrase(Shape.DAY, Moment(day))
+    if any_time:
+        return None
+    begins = Moment(day, cursor.minute(loose=cursor.accept("at"))) if day else cursor.moment()
+    if begins is None or (begins.minute is None and begins.fixed is None and begins.after is None):
+        return None
+    return _lasting(cursor, begins)
+
+
+def _edge(cursor: _Cursor, day: Day | None, shape: Shape) -> Phrase | None:
+    """What follows `after`, `from` or `before`: a time of the day that was said, or a point in time, or two."""
+    start = cursor.at
+    if shape is Shape.AFTER and cursor.words[start - 1] == "from":
+        cursor.at -= 1
+        if span := cursor.span():
+            return Phrase(Shape.SPAN, Moment(day or cursor.day()), begin=span[0], finish=span[1])
+        cursor.at = start
+    if day is None:
+        found = cursor.moment(loose=True)
+    else:
+        minute = cursor.minute(loose=True)
+        found = Moment(day, minute) if minute is not None else None
+    if found is None or found.after or (found.day is None and found.minute is None and found.fixed is None):
+        cursor.at = start
+        return None
+    if shape is Shape.AFTER and cursor.words[start - 1] == "from" and not cursor.done():
+        return _lasting(cursor, found)
+    return Phrase(shape, found)
+
+
+def _lasting(cursor: _Cursor, start: Moment) -> Phrase | None:
+    """A start, and what may follow it: `for 2h`, or `to fri 06:00`."""
+    if cursor.accept("for"):
+        lasting = duration(cursor.words[cursor.at :])
+        cursor.at = len(cursor.words) if lasting else cursor.at
+        return Phrase(Shape.AT, start, lasting=lasting) if lasting else None
+    if cursor.accept("to", "until", "till", "-"):
+        end = cursor.moment(loose=True)
+        return Phrase(Shape.AT, start, end=end) if end else None
+    return Phrase(Shape.AT, start)

@@ -1,0 +1,397 @@
+"""The words of time: what people type, turned into instants, lengths and windows.
+
+Called by the grammar and by commands. Own code on purpose: libraries guess, this echoes what it understood and refuses the rest with an
+example that works. Times are read in the zone of the person who typed them; instants that come out are UTC.
+
+``fri`` is the coming Friday, also on a Friday whose hour has passed; every other time that has passed is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from bot.domain import phrases
+from bot.domain.errors import InThePast, TooLong, Unclear
+from bot.domain.hours import (
+    DAY,
+    add_working,
+    add_working_days,
+    is_working,
+    local,
+    midnight,
+    next_working_day_end,
+    next_working_start,
+    wall,
+)
+from bot.domain.model import Length, Pattern, Window
+from bot.domain.phrases import MONTHS, WEEKDAYS, DayKind, Moment, Phrase, Shape
+from bot.domain.policy import Policy
+
+__all__ = [
+    "DAY",
+    "LENGTH_HINT",
+    "WINDOW_HINT",
+    "Which",
+    "WindowWish",
+    "add_working",
+    "add_working_days",
+    "clock_words",
+    "instant_words",
+    "is_working",
+    "lasting_words",
+    "local",
+    "midnight",
+    "next_working_day_end",
+    "next_working_start",
+    "night",
+    "pattern_words",
+    "read_instant",
+    "read_length",
+    "read_window",
+    "to_words",
+    "wall",
+]
+
+WINDOW_HINT = "tonight"
+LENGTH_HINT = "8h, or until fri 18:00"
+INSTANT_HINT = "fri 18:00"
+NOON = 720
+FARTHEST = 366 * DAY
+"""Nobody plans a card further ahead than that; what is said beyond it is a slip of the finger."""
+
+
+class Which(StrEnum):
+    """What kind of window was wished."""
+
+    NOW = "now"  # at once
+    AT = "at"  # at a time, or between two
+    TODAY = "today"  # until 24:00
+    TONIGHT = "tonight"  # the site's night
+    WHEN_DONE = "when_done"  # when nothing runs in the guest
+    STANDING = "standing"  # comes again
+    ASK = "ask"  # no agreement: ask me first
+
+
+@dataclass(frozen=True)
+class WindowWish:
+    """When a machine may restart, as its owner said it."""
+
+    which: Which  # see Which
+    start: datetime | None = None  # UTC, not before it was said; None: when done, standing, ask
+    end: datetime | None = None  # UTC, half open
+    pattern: Pattern | None = None  # of STANDING
+    hard: bool = False  # a hard stop too
+    even_if_busy: bool = False  # although something runs
+    echo: str = ""  # what was understood: plain words that can be typed again
+
+
+def to_words(wish: WindowWish) -> str:
+    """What was understood, in words that can be typed again."""
+    return wish.echo
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_window(text: str, now: datetime, zone: str, policy: Policy) -> WindowWish:
+    """The window that a text means. Raises Unclear, or InThePast with what would work."""
+    phrase = phrases.window(phrases.split(text))
+    if phrase is None:
+        raise Unclear(text=text, hint=WINDOW_HINT)
+    return window_of(phrase, text, now, zone, policy)
+
+
+def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
+    """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong."""
+    words = phrases.split(text)
+    if words[:1] == ["for"]:
+        words = words[1:]
+    if lasting := phrases.duration(words):
+        if lasting > FARTHEST:
+            raise TooLong(limit=lasting_words(policy.longest_in_all), text=text)
+        return Length(lasting=lasting)
+    found = phrases.moment(words)
+    if found is None:
+        raise Unclear(text=text, hint=LENGTH_HINT)
+    return Length(until=_Reader(text, now, zone, policy).instant(found))
+
+
+def read_instant(text: str, now: datetime, zone: str, policy: Policy) -> datetime:
+    """The instant (UTC) that a text means; a day without a time is the end of its working hours. Raises Unclear, InThePast."""
+    found = phrases.moment(phrases.split(text))
+    if found is None:
+        raise Unclear(text=text, hint=INSTANT_HINT)
+    return _Reader(text, now, zone, policy).instant(found)
+
+
+def window_of(phrase: Phrase, text: str, now: datetime, zone: str, policy: Policy) -> WindowWish:
+    """The window that an understood phrase means now. Raises Unclear, or InThePast with what would work."""
+    wish = _Reader(text, now, zone, policy).wish(phrase)
+    return replace(
+        wish,
+        hard=phrase.hard,
+        even_if_busy=phrase.even_if_busy,
+        echo=wish.echo + " hard" * phrase.hard + " even if busy" * phrase.even_if_busy,
+    )
+
+
+def night(now: datetime, zone: str, policy: Policy) -> Window:
+    """The site's night in a zone: the one that is running, else the coming one."""
+    today = local(now, zone).date()
+    begin, finish = _minutes(policy.night_start), _minutes(policy.night_end)
+    for ahead in range(-1, 4):  # one night may be empty by a clock change
+        start, end = _stretch(today + ahead * DAY, begin, finish, zone)
+        if start < end and end > now:
+            return Window(start, end)
+    raise ValueError("the policy has no night")
+
+
+class _Reader:
+    """One text being read: who says it, when and where. Lives for one call."""
+
+    def __init__(self, text: str, now: datetime, zone: str, policy: Policy) -> None:
+        self.text, self.now, self.zone, self.policy = text, now.astimezone(UTC), zone, policy
+        self.today = local(now, zone).date()
+
+    # ---- instants
+
+    def instant(self, moment: Moment) -> datetime:
+        """A moment that lies ahead; a day without a time means the end of its working hours."""
+        if moment.after is not None:
+            return self._near(self.now + min(moment.after, 2 * FARTHEST))
+        if moment.fixed is not None:
+            return self._ahead(self._near(moment.fixed.astimezone(UTC)), "")
+        kind = moment.day.kind if moment.day else DayKind.TODAY
+        if kind is DayKind.TONIGHT and moment.minute is None:
+            window = night(self.now, self.zone, self.policy)
+            return window.start if window.start > self.now else window.end
+        minute = moment.minute if moment.minute is not None else _minutes(self.policy.working_end)
+        found = self._at(self.day(moment.day, minute), minute)
+        if found <= self.now and kind is DayKind.WEEKDAY:
+            found = self._at(self.day(moment.day, minute) + 7 * DAY, minute)
+        return self._ahead(found, f"tomorrow {clock_words(minute)}")
+
+    def day(self, day: phrases.Day | None, minute: int) -> date:
+        """The date of a day. Of `tonight`: the date on which the minute of that night lies."""
+        match day.kind if day else DayKind.TODAY:
+            case DayKind.TODAY:
+                return self.today
+            case DayKind.TOMORROW:
+                return self.today + DAY
+            case DayKind.AFTER:
+                return self.today + 2 * DAY
+            case DayKind.TONIGHT:
+                start = local(night(self.now, self.zone, self.policy).start, self.zone)
+                evening = start.date() if start.hour >= 12 else start.date() - DAY
+                return evening if minute >= NOON else evening + DAY
+            case DayKind.WORKING:
+                return local(next_working_day_end(self.now, self.zone, self.policy), self.zone).date()
+            case DayKind.WEEKDAY:
+                assert day is not None and day.weekday is not None
+                return self.today + (day.weekday - self.today.weekday()) % 7 * DAY
+            case DayKind.DATE:
+                assert day is not None
+                return self._date(day)
+
+    def _date(self, day: phrases.Day) -> date:
+        """A calendar date: without a year the coming one; a weekday that was said with it must be right."""
+        years = (day.year,) if day.year is not None else (self.today.year, self.today.year + 1)
+        for year in years:
+            try:
+                found = date(year, day.month, day.number)
+            except ValueError:
+                continue
+            if found < self.today and day.year is not None:
+                raise InThePast(text=self.text, hint=self._example())
+            if found >= self.today and found <= self.today + FARTHEST:
+                if day.weekday is not None and day.weekday != found.weekday():
+                    raise Unclear(text=self.text, hint=f"{WEEKDAYS[found.weekday()]} {_date_words(found, self.today)[4:]}")
+                return found
+        raise Unclear(text=self.text, hint=self._example())
+
+    def _example(self) -> str:
+        return f"{_date_words(self.today + 2 * DAY, self.today)} 18:00"
+
+    def _at(self, day: date, minute: int) -> datetime:
+        return _minute_of(day, minute, self.zone)
+
+    def _near(self, at: datetime) -> datetime:
+        if at > self.now + FARTHEST:
+            raise TooLong(limit=lasting_words(self.policy.longest_in_all), text=self.text)
+        return at
+
+    def _ahead(self, at: datetime, hint: str) -> datetime:
+        if at <= self.now:
+            raise InThePast(text=self.text, hint=hint or self._example())
+        return at
+
+    # ---- windows
+
+    def wish(self, phrase: Phrase) -> WindowWish:
+        """The window of a phrase, without its modifiers."""
+        match phrase.shape:
+            case Shape.NOW:
+                end = self.now + self.policy.now_within + self.policy.now_lasts
+                return WindowWish(Which.NOW, self.now, end, echo="now")
+            case Shape.WHEN_DONE:
+                return WindowWish(Which.WHEN_DONE, echo="when done")
+            case Shape.ASK:
+                return WindowWish(Which.ASK, echo="ask me first")
+            case Shape.STANDING:
+                return self._standing(phrase)
+        assert phrase.start is not None
+        kind = phrase.start.day.kind if phrase.start.day else None
+        if phrase.shape is Shape.DAY and kind is DayKind.TONIGHT:
+            window = night(self.now, self.zone, self.policy)
+            return WindowWish(Which.TONIGHT, max(window.start, self.now), window.end, echo="tonight")
+        if phrase.shape is Shape.DAY and kind is DayKind.TODAY:
+            return WindowWish(Which.TODAY, self.now, midnight(self.now, self.zone), echo="any time today")
+        start, end = self._bounds(phrase, phrase.start)
+        if end <= self.now:
+            raise InThePast(text=self.text, hint=self._later(phrase))
+        shown = start if local(start, self.zone).date() >= self.today else self.now
+        start = max(start, self.now)
+        if start >= end:  # an hour that a clock change takes away
+            raise Unclear(text=self.text, hint=WINDOW_HINT)
+        return WindowWish(Which.AT, start, end, echo=self._echo(shown, end))
+
+    def _bounds(self, phrase: Phrase, start: Moment) -> tuple[datetime, datetime]:
+        """From when to when, not yet cut off at now."""
+        if phrase.shape is Shape.AT:
+            begin = self.instant(start)
+            if phrase.end is not None:
+                return begin, self._end(begin, start, phrase.end)
+            return begin, begin + (phrase.lasting or self.policy.at_lasts)
+        if phrase.shape is Shape.SPAN:
+            assert phrase.begin is not None and phrase.finish is not None
+            return self._span(start.day, phrase.begin, phrase.finish)
+        if phrase.shape is Shape.DAY:
+            return self._span(start.day, 0, 1440)
+        if start.fixed is not None:
+            at = self._near(start.fixed.astimezone(UTC))
+            return (at, midnight(at, self.zone)) if phrase.shape is Shape.AFTER else (self.now, at)
+        minute = start.minute if start.minute is not None else 0
+        if phrase.shape is Shape.AFTER:
+            return self._span(start.day, minute % 1440, 1440)
+        if minute == 0:
+            day = self.day(start.day, minute)
+            return (self.now, self._at(day + 7 * DAY * (day == self.today), 0))
+        return self._span(start.day, 0, minute)
+
+    def _span(self, day: phrases.Day | None, begin: int, finish: int) -> tuple[datetime, datetime]:
+        """A stretch of a day; without a day also the one that began yesterday and is still running."""
+        first = self.day(day, begin)
+        if day is None and finish <= begin:
+            running = _stretch(first - DAY, begin, finish, self.zone)
+            if running[0] <= self.now < running[1]:
+                return running
+        found = _stretch(first, begin, finish, self.zone)
+        if found[1] <= self.now and day is not None and day.kind is DayKind.WEEKDAY:
+            return _stretch(first + 7 * DAY, begin, finish, self.zone)
+        return found
+
+    def _end(self, begin: datetime, start: Moment, end: Moment) -> datetime:
+        """The end that was said to a start: a bare time of day is the next one after the start."""
+        if end.day is None and end.minute is not None:
+            day = local(begin, self.zone).date()
+            found = self._at(day, end.minute)
+            return found if found > begin else self._at(day + DAY, end.minute)
+        found = self.instant(end)
+        if found <= begin and end.day is not None and end.day.kind is DayKind.WEEKDAY:
+            found = self._at(local(found, self.zone).date() + 7 * DAY, end.minute if end.minute is not None else NOON)
+        if found <= begin or found - begin > 14 * DAY:
+            raise Unclear(text=self.text, hint="fri 18:00 to sat 06:00")
+        return found
+
+    def _standing(self, phrase: Phrase) -> WindowWish:
+        begin, finish = phrase.begin, phrase.finish
+        if begin is None or finish is None:
+            begin, finish = _minutes(self.policy.night_start), _minutes(self.policy.night_end)
+        pattern = Pattern(phrase.days, _time(begin), _time(finish), self.zone)
+        return WindowWish(Which.STANDING, pattern=pattern, echo=pattern_words(pattern))
+
+    # ---- words
+
+    def _later(self, phrase: Phrase) -> str:
+        if phrase.begin is not None and phrase.finish is not None:
+            return f"tomorrow {clock_words(phrase.begin)}-{clock_words(phrase.finish)}"
+        return WINDOW_HINT
+
+    def _echo(self, start: datetime, end: datetime) -> str:
+        """`today 18:00-22:00`, `any time tomorrow`, or `fri 4 dec 18:00 to sun 6 dec 06:00`."""
+        day = local(start, self.zone).date()
+        if (start, end) == _stretch(day, 0, 1440, self.zone):
+            return f"any time {_date_words(day, self.today)}"
+        first = instant_words(start, self.zone, self.now)
+        last = local(end, self.zone)
+        if end == _minute_of(day, 1440, self.zone):
+            return f"{first}-24:00"
+        if end <= _minute_of(day + DAY, _minutes(local(start, self.zone).time()), self.zone):
+            return f"{first}-{last:%H:%M}"
+        return f"{first} to {instant_words(end, self.zone, self.now)}"
+
+
+def _stretch(day: date, begin: int, finish: int, zone: str) -> tuple[datetime, datetime]:
+    """The stretch that begins on a day; an end not after the begin is on the next day. May be empty by a clock change."""
+    return _minute_of(day, begin, zone), _minute_of(day + DAY * (finish <= begin), finish, zone)
+
+
+def _minute_of(day: date, minute: int, zone: str) -> datetime:
+    return wall(day + DAY * (minute // 1440), _time(minute), zone)
+
+
+def _time(minute: int) -> time:
+    return time(minute % 1440 // 60, minute % 60)
+
+
+def _minutes(at: time) -> int:
+    return at.hour * 60 + at.minute
+
+
+# ---- saying -------------------------------------------------------------------------------------------------------
+
+
+def clock_words(minute: int) -> str:
+    """A minute of the day, as `18:00`; 1440 is `24:00`."""
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def instant_words(at: datetime, zone: str, now: datetime) -> str:
+    """An instant in words that can be typed again: `today 18:00`, `tomorrow 09:00`, `fri 4 dec 18:00`."""
+    shown = local(at, zone)
+    return f"{_date_words(shown.date(), local(now, zone).date())} {shown:%H:%M}"
+
+
+def lasting_words(amount: timedelta) -> str:
+    """A duration in words that can be typed again: `8 h`, `3 d`, `1 h 30 min`; whole minutes, at least one."""
+    minutes = max(1, round(amount.total_seconds() / 60))
+    days, minutes = divmod(minutes, 1440)
+    hours, minutes = divmod(minutes, 60)
+    return " ".join(f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if n)
+
+
+def pattern_words(pattern: Pattern) -> str:
+    """A standing window in words that can be typed again: `nights 22:00-06:00`, `mon-fri 20:00-23:00`, `weekends`."""
+    begin, finish = _minutes(pattern.start), _minutes(pattern.end) or 1440
+    if pattern.days == {5, 6} and (begin, finish) == (0, 1440):
+        return "weekends"
+    return f"{_days_words(pattern.days, crosses=finish <= begin)} {clock_words(begin)}-{clock_words(finish)}"
+
+
+def _days_words(days: frozenset[int], crosses: bool) -> str:
+    known = {frozenset(range(7)): "nights" if crosses else "daily", frozenset(range(5)): "weekdays"}
+    if words := known.get(days) or ("weekends" if days == {5, 6} else ""):
+        return words
+    named = [WEEKDAYS[day] for day in sorted(days)]
+    return f"every {named[0]}" if len(named) == 1 else ", ".join(named)
+
+
+def _date_words(day: date, today: date) -> str:
+    if day in (today, today + DAY):
+        return "today" if day == today else "tomorrow"
+    if day > today + 180 * DAY:
+        return day.isoformat()
+    return f"{WEEKDAYS[day.weekday()]} {day.day} {MONTHS[day.month - 1]}"
+
