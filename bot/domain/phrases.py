@@ -444,3 +444,8 @@ def _lasting(cursor: _Cursor, start: Moment) -> Phrase | None:
         end = cursor.moment(loose=True)
         return Phrase(Shape.AT, start, end=end) if end else None
     return Phrase(Shape.AT, start)
+
+
+def modified(phrase: Phrase, hard: bool, even_if_busy: bool) -> Phrase:
+    """The phrase with other modifiers."""
+    return replace(phrase, hard=hard, even_if_busy=even_if_busy)

@@ -1,0 +1,378 @@
+"""What people type after a verb: words in any order, ``because …`` last.
+
+Called by commands. It sorts words into counts, kinds, machines, times and references; what the verb makes of them is the command's affair.
+It never guesses: what is not understood is handed back in ``rest``, in order, as it was typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from enum import StrEnum
+
+from bot.domain import phrases
+from bot.domain.errors import BadCount, Unclear, UnknownVerb
+from bot.domain.model import Length
+from bot.domain.phrases import Phrase
+from bot.domain.policy import Policy
+from bot.domain.times import LENGTH_HINT, WINDOW_HINT, WindowWish, read_length, window_of
+
+NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
+FLAGS = frozenset({"partly", "urgent", "spare", "hard", "remove"})
+LONGEST_RUN = 12
+"""Words of the longest phrase of time that is looked for."""
+_BECAUSE = re.compile(r"(?:^|\s)because(?:\s|:|$)", re.IGNORECASE)
+_WORDS = re.compile(r'"[^"]*"|“[^”]*”|\S+')
+_COUNT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?")
+_TIMES = re.compile(r"([0-9]+)[x×]", re.IGNORECASE)
+_LABEL = re.compile(r"#([0-9]{1,9}[a-z]?)", re.IGNORECASE)
+_MOVE = re.compile(r"m([0-9]{1,9})", re.IGNORECASE)
+_PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
+_CARD = re.compile(r"(.+)-[0-9]+")
+
+
+class RefKind(StrEnum):
+    """What a reference points at."""
+
+    LABEL = "label"  # text: "12" or "12b", of a request or lease
+    CARD = "card"  # text: the card's name; of an unknown one as it was typed
+    MOVE = "move"  # text: "7"
+    ALL = "all"  # text: "all"
+    PERSON = "person"  # text: Slack's id, "U123"
+    NAME = "name"  # text: "bob", typed as @bob without Slack's knowing
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Something that was pointed at."""
+
+    kind: RefKind  # see RefKind
+    text: str  # see RefKind
+
+
+class Bare(StrEnum):
+    """What times without a word before them are."""
+
+    WINDOW = "window"  # `release tonight`; `for 8h` and `until fri` are still lengths
+    LENGTH = "length"  # `extend fri 12:00`: every time is a length
+    ONLY_WINDOW = "only_window"  # `window at 18:00 for 2h`: every time is a window
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was typed, sorted. Fields that were not mentioned are None or empty."""
+
+    count: int | None = None  # at least 1
+    kind: str | None = None  # as the pool spells it
+    machine: str | None = None  # as the pool spells it; after `on` also one that nobody knows, as typed
+    length: Length | None = None  # until when
+    window: WindowWish | None = None  # when a machine may restart
+    because: str = ""  # the reason, verbatim
+    refs: tuple[Ref, ...] = ()  # in order
+    flags: frozenset[str] = frozenset()  # of FLAGS; and "when done", "even if busy"
+    rest: tuple[str, ...] = ()  # what was not understood, in order, as typed
+
+    def refs_of(self, *kinds: RefKind) -> tuple[Ref, ...]:
+        """The references of some kinds, in order."""
+        return tuple(ref for ref in self.refs if ref.kind in kinds)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of the words that a word was probably meant to be, or None."""
+    known = {candidate.lower(): candidate for candidate in words}
+    found = get_close_matches(word[:100].lower(), known, n=1, cutoff=0.6)
+    return known[found[0]] if found else None
+
+
+def split_verb(text: str, verbs: Iterable[str]) -> tuple[str, str]:
+    """The verb that a text begins with (of one word or several, the longest that fits) and what follows it.
+
+    An empty text is the verb "". Case and the blanks between do not matter. Raises UnknownVerb with the nearest.
+    """
+    known = sorted(verbs, key=lambda verb: len(verb.split()), reverse=True)
+    for verb in known:
+        pattern = r"\s+".join(re.escape(part) for part in verb.split())
+        if found := re.match(rf"\s*{pattern}(?=\s|$)", text, re.IGNORECASE) if verb else None:
+            return verb, text[found.end() :].strip()
+    words = text.split()
+    if not words:
+        return "", ""
+    raise UnknownVerb(word=words[0], nearest=nearest(words[0], known))
+
+
+def split_because(text: str) -> tuple[str, str]:
+    """The words before `because`, and the reason after it, verbatim except for blanks around it."""
+    found = _BECAUSE.search(text)
+    return (text[: found.start()], text[found.end() :].strip()) if found else (text, "")
+
+
+def hear(
+    text: str,
+    now: datetime,
+    zone: str,
+    policy: Policy,
+    *,
+    kinds: Iterable[str],
+    machines: Iterable[str],
+    cards: Iterable[str],
+    bare: Bare = Bare.WINDOW,
+) -> Heard:
+    """Sort the words after a verb. Raises Unclear, BadCount, InThePast, TooLong, each with an example that works.
+
+    ``kinds``, ``machines`` and ``cards`` are the names that exist; case does not matter. ``bare`` says what a time is that has no word
+    before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
+    """
+    before, because = split_because(text)
+    ear = _Ear(_WORDS.findall(before), _Names(kinds, machines, cards), bare)
+    ear.listen()
+    return Heard(
+        count=ear.count,
+        kind=ear.kind,
+        machine=ear.machine,
+        length=read_length(ear.length, now, zone, policy) if ear.length else None,
+        window=window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None,
+        because=because,
+        refs=tuple(ear.refs),
+        flags=frozenset(ear.flags),
+        rest=tuple(ear.rest),
+    )
+
+
+class _Names:
+    """The names that exist, by their lower case."""
+
+    def __init__(self, kinds: Iterable[str], machines: Iterable[str], cards: Iterable[str]) -> None:
+        self.kinds = {name.lower(): name for name in kinds}
+        self.machines = {" ".join(name.lower().split()): name for name in machines}
+        self.cards = {name.lower(): name for name in cards}
+
+    def kind(self, word: str) -> str | None:
+        """The kind that a word names, also in the plural."""
+        return self.kinds.get(word) or (self.kinds.get(word[:-1]) if word.endswith("s") else None)
+
+
+def _bare_word(word: str) -> str:
+    return word.lower().rstrip(",;").strip('"“”')
+
+
+class _Ear:
+    """One text being sorted. Lives for one call."""
+
+    def __init__(self, words: Sequence[str], names: _Names, bare: Bare) -> None:
+        self.words, self.names, self.bare = words, names, bare
+        self.low = [_bare_word(word) for word in words]
+        self.at = 0
+        self.count: int | None = None
+        self.kind: str | None = None
+        self.machine: str | None = None
+        self.length: str = ""
+        self.window: tuple[Phrase, str] | None = None
+        self.refs: list[Ref] = []
+        self.flags: set[str] = set()
+        self.rest: list[str] = []
+
+    def listen(self) -> None:
+        """Sort all words."""
+        steps: tuple[Callable[[], bool], ...] = (
+            self._on,
+            self._for,
+            self._until,
+            self._restart,
+            self._named,
+            self._pointed,
+            self._flag,
+            self._time,
+            self._counted,
+        )
+        while self.at < len(self.words):
+            if not any(step() for step in steps):
+                if self.low[self.at] not in FILLERS:
+                    self.rest.append(self.words[self.at])
+                self.at += 1
+        self._modify()
+
+    # ---- one kind of word each; each answers whether it took something
+
+    def _on(self) -> bool:
+        if self.low[self.at] != "on" or self.at + 1 >= len(self.words):
+            return False
+        if name := self._machine_at(self.at + 1):
+            self._take_machine(*name, skip=1)
+        elif self._run(self.at + 1, self._is_time):
+            self.at += 1  # on fri 18:00
+        else:
+            self._take_machine(self.words[self.at + 1].rstrip(",;").strip('"“”'), 1, skip=1)
+        return True
+
+    def _for(self) -> bool:
+        if self.low[self.at] != "for" or self.bare is Bare.ONLY_WINDOW:
+            return False
+        if self.at + 1 < len(self.words) and (name := self._machine_at(self.at + 1)):
+            self._take_machine(*name, skip=1)
+            return True
+        return self._take_length(1, "for 8h")
+
+    def _until(self) -> bool:
+        if self.low[self.at] not in ("until", "till") or self.bare is Bare.ONLY_WINDOW:
+            return False
+        return self._take_length(1, "until fri 18:00")
+
+    def _restart(self) -> bool:
+        if self.low[self.at] != "restart":
+            return False
+        if run := self._run(self.at + 1, phrases.window):
+            self._take_window(self.at, run + 1)
+            return True
+        raise Unclear(text=self._shown(self.at, 5), hint=f"restart {WINDOW_HINT}")
+
+    def _named(self) -> bool:
+        if name := self._machine_at(self.at):
+            self._take_machine(*name)
+            return True
+        word = self.low[self.at]
+        if kind := self.names.kind(word):
+            if self.kind not in (None, kind):
+                raise Unclear(text=self._shown(0, len(self.words)), hint=f"one kind at a time: request 1 {kind}")
+            self.kind = kind
+            self.at += 1
+            return True
+        return False
+
+    def _pointed(self) -> bool:
+        if (ref := self._ref(self.words[self.at].rstrip(",;"), self.low[self.at])) is None:
+            return False
+        if ref not in self.refs:
+            self.refs.append(ref)
+        self.at += 1
+        return True
+
+    def _ref(self, raw: str, word: str) -> Ref | None:
+        if found := _LABEL.fullmatch(word):
+            return Ref(RefKind.LABEL, str(int(found[1].rstrip("abcdefghijklmnopqrstuvwxyz"))) + found[1].lstrip("0123456789"))
+        if found := _PERSON.fullmatch(raw):
+            return Ref(RefKind.PERSON, found[1])
+        if len(word) > 1 and raw.startswith("@"):
+            return Ref(RefKind.NAME, raw[1:])
+        if found := _MOVE.fullmatch(word):
+            return Ref(RefKind.MOVE, str(int(found[1])))
+        if word in self.names.cards:
+            return Ref(RefKind.CARD, self.names.cards[word])
+        if (found := _CARD.fullmatch(word)) and self.names.kind(found[1]):
+            return Ref(RefKind.CARD, raw.strip('"“”'))
+        return Ref(RefKind.ALL, "all") if word in ("all", "everything") else None
+
+    def _flag(self) -> bool:
+        if self.low[self.at] in ("even", "hard"):
+            for flag, said in (("even if busy", ["even", "if", "busy"]), ("hard", ["hard", "stop"]), ("hard", ["hard"])):
+                if self.low[self.at : self.at + len(said)] == said:
+                    self.flags.add(flag)
+                    self.at += len(said)
+                    return True
+        if self.low[self.at] not in FLAGS:
+            return False
+        self.flags.add(self.low[self.at])
+        self.at += 1
+        return True
+
+    def _time(self) -> bool:
+        """A time without a word before it: a duration is a length, anything else what the verb says."""
+        if self.bare is not Bare.ONLY_WINDOW and self._run(self.at, phrases.duration):
+            return self._take_length(0, LENGTH_HINT)
+        if self.bare is Bare.LENGTH and self._run(self.at, phrases.moment):
+            return self._take_length(0, LENGTH_HINT)
+        if self.bare is not Bare.LENGTH and (run := self._run(self.at, phrases.window)):
+            self._take_window(self.at, run)
+            return True
+        return False
+
+    def _counted(self) -> bool:
+        word = self.low[self.at]
+        if word in NUMBER_WORDS:
+            raise BadCount(text=self.words[self.at], most=len(self.names.cards), hint=str(NUMBER_WORDS.index(word) or 1))
+        times = _TIMES.fullmatch(word)
+        if not times and not _COUNT.fullmatch(word):
+            return False
+        digits = times[1] if times else word
+        if not digits.isdigit() or len(digits) > 6 or int(digits) == 0:
+            raise BadCount(text=self.words[self.at][:40], most=len(self.names.cards), hint="1")
+        if self.count not in (None, int(digits)):
+            raise Unclear(text=self._shown(0, len(self.words)), hint="request 1")
+        self.count = int(digits)
+        self.at += 1
+        return True
+
+    # ---- helpers
+
+    def _is_time(self, words: Sequence[str]) -> Phrase | phrases.Moment | None:
+        return phrases.window(words) or phrases.moment(words)
+
+    def _run(self, start: int, reads: Callable[[Sequence[str]], object | None]) -> int:
+        """How many words from ``start`` make up the longest phrase that ``reads`` understands; 0 if none does.
+
+        A length never begins in the middle of a window: `restart at 18:00 for 8h` are two things, unless the verb wants only windows.
+        """
+        stop = min(len(self.words), start + LONGEST_RUN)
+        if self.bare is not Bare.ONLY_WINDOW:
+            for at in range(start + 1, stop):
+                if self.low[at] in ("for", "until", "till"):
+                    stop = at
+                    break
+        for end in range(stop, start, -1):
+            if self.low[end - 1] not in ("hard", "busy") and reads(phrases.split(" ".join(self.low[start:end]))):
+                return end - start
+        return 0
+
+    def _machine_at(self, start: int) -> tuple[str, int] | None:
+        """The machine that the words from ``start`` name (names may have blanks), and how many words that takes."""
+        for count in range(min(6, len(self.words) - start), 0, -1):
+            name = self.names.machines.get(" ".join(" ".join(self.low[start : start + count]).split()))
+            if name is not None:
+                return name, count
+        return None
+
+    def _take_machine(self, name: str, count: int, skip: int = 0) -> None:
+        if self.machine not in (None, name):
+            raise Unclear(text=self._shown(0, len(self.words)), hint=f"one machine at a time: on {name}")
+        self.machine = name
+        self.at += count + skip
+
+    def _take_length(self, skip: int, hint: str) -> bool:
+        start = self.at + skip
+        run = self._run(start, phrases.duration) or self._run(start, lambda words: phrases.moment(["until", *words]))
+        if not run:
+            raise Unclear(text=self._shown(self.at, 4), hint=hint)
+        if self.length:
+            raise Unclear(text=f"{self.length} {self._shown(start, run)}", hint=f"one of the two: {hint}")
+        until = "until " if self._run(start, phrases.duration) != run else ""
+        self.length = until + " ".join(self.low[start : start + run])
+        self.at = start + run
+        return True
+
+    def _take_window(self, start: int, run: int) -> None:
+        words = self.low[start : start + run]
+        phrase = phrases.window(phrases.split(" ".join(words)))
+        assert phrase is not None  # the run was understood a moment ago
+        if self.window:
+            raise Unclear(text=f"{self.window[1]} {' '.join(words)}", hint=f"one of the two: {' '.join(words)}")
+        self.window = phrase, self._shown(start, run)
+        if phrase.shape is phrases.Shape.WHEN_DONE:
+            self.flags.add("when done")
+        self.at = start + run
+
+    def _modify(self) -> None:
+        """Put `hard` and `even if busy` on the window, wherever they stood."""
+        if self.window is None:
+            return
+        phrase, text = self.window
+        hard = phrase.hard or "hard" in self.flags
+        busy = phrase.even_if_busy or "even if busy" in self.flags
+        self.flags |= {"hard"} if hard else set()
+        self.flags |= {"even if busy"} if busy else set()
+        self.window = phrases.modified(phrase, hard, busy), text
+
+    def _shown(self, start: int, count: int) -> str:
+        return " ".join(self.words[start : start + count])[:200]
