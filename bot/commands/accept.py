@@ -1,0 +1,39 @@
+"""accept [#n] [now / tonight / TIME]: yes to an offer, with the time of the restart"""
+
+from __future__ import annotations
+
+from bot.domain import planner
+from bot.domain.errors import NotPossible
+from bot.domain.model import Request, RequestState
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("accept", "yes", "take")
+ADMIN = False
+WRITES = True
+RANK = 9
+
+HINT = "accept now, accept #12 tonight"
+
+
+def run(ctx: Context) -> Reply:
+    """Take what is offered."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    request = _meant(ctx, ctx.labels(heard))
+    taken = planner.accept(ctx.draft, request, ctx.person, heard.window, ctx.policy)
+    return words.accepted(ctx.scene(), taken)
+
+
+def _meant(ctx: Context, labels: tuple[str, ...]) -> Request:
+    """The request of the number; else the one that is offered; else the one that rests."""
+    if labels:
+        return ctx.request_of(labels[0])
+    own = ctx.own_requests()
+    offered = [request for request in own if request.state is RequestState.OFFERED]
+    resting = [request for request in own if request.rest is not None]
+    for found in (offered, resting):
+        if found:
+            return ctx.only(found, "offer")
+    raise NotPossible(what="accept", why="nothing is offered to you now")

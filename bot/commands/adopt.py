@@ -1,0 +1,34 @@
+"""adopt CARD [@person] [until TIME]: give a card that sits on your machine without a number its place in the books"""
+
+from __future__ import annotations
+
+from bot.domain import leases
+from bot.domain.errors import Unclear
+from bot.domain.grammar import Bare
+from bot.domain.model import Length
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("adopt", "claim")
+ADMIN = False
+WRITES = True
+RANK = 17
+
+HINT = "adopt T4-2, adopt T4-2 @bob until fri 18:00"
+
+
+def run(ctx: Context) -> Reply:
+    """Said by an owner of the machine, or by an admin."""
+    heard = ctx.hear(Bare.LENGTH)
+    cards = ctx.cards(heard)
+    if not cards or heard.rest:
+        raise Unclear(text=ctx.text, hint=HINT)
+    machine = ctx.machine_with(cards)
+    ctx.owner_or_admin(machine)
+    person = ctx.holder_for(machine, ctx.persons(heard))
+    slots = tuple(card.name for card in cards)
+    lease = leases.adopt(
+        ctx.draft, machine, slots, person, heard.length or Length(), by=ctx.person.id, policy=ctx.policy
+    )
+    return words.adopted(ctx.scene(), lease)

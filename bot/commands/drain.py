@@ -1,0 +1,28 @@
+"""drain CARD because …: take a card out of the pool; if it is lent, when it comes off"""
+
+from __future__ import annotations
+
+from bot.domain import pool
+from bot.domain.errors import ReasonWanted, Unclear
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("drain",)
+ADMIN = True
+WRITES = True
+RANK = 25
+
+HINT = "drain T4-2 because its fan is loud"
+
+
+def run(ctx: Context) -> Reply:
+    """Set it aside; the reason is public."""
+    heard = ctx.hear()
+    cards = ctx.cards(heard)
+    if not cards or heard.rest:
+        raise Unclear(text=ctx.text, hint=HINT)
+    if not heard.because:
+        raise ReasonWanted(command=f"drain {cards[0].name} because …")
+    drained = [pool.drain(ctx.draft, card, ctx.person.id, heard.because) for card in cards]
+    return words.drained(ctx.scene(), drained)

@@ -1,0 +1,31 @@
+"""extend [#n] [4h / until tomorrow 18:00]: keep your card longer"""
+
+from __future__ import annotations
+
+from bot.domain import leases
+from bot.domain.errors import NotPossible
+from bot.domain.grammar import Bare
+from bot.domain.model import LeaseState, Length
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("extend", "longer", "prolong")
+ADMIN = False
+WRITES = True
+RANK = 4
+
+HINT = "extend 4h, extend #12 until tomorrow 18:00"
+
+
+def run(ctx: Context) -> Reply:
+    """A new end, within the limits."""
+    heard = ctx.hear(Bare.LENGTH)
+    ctx.clear(heard, HINT)
+    running = [x for x in ctx.own_leases() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING, LeaseState.MOVING)]
+    lease = ctx.own_lease(heard, running)
+    if lease is None:
+        raise NotPossible(what="extend", why="you have no card")
+    return words.extended(
+        ctx.scene(), leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy), lease.end
+    )

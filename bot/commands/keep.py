@@ -1,0 +1,36 @@
+"""keep [#n / CARD] [until TIME]: keep a card that is to go back, if nobody was promised it"""
+
+from __future__ import annotations
+
+from bot.domain import leases
+from bot.domain.errors import NotPossible
+from bot.domain.grammar import Bare
+from bot.domain.model import LeaseState
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("keep",)
+ADMIN = False
+WRITES = True
+RANK = 14
+
+HINT = "keep, keep T4-1, keep #12 until fri 18:00"
+
+
+def run(ctx: Context) -> Reply:
+    """Take a return back; with a time, longer as well."""
+    heard = ctx.hear(Bare.LENGTH)
+    ctx.clear(heard, HINT)
+    lease = ctx.own_lease(heard, [x for x in ctx.own_leases() if x.state is LeaseState.RETURNING])
+    if lease is None:
+        raise NotPossible(what="keep", why="no card of yours is on its way back")
+    if lease.state is LeaseState.RETURNING:
+        lease = leases.keep(ctx.draft, lease, ctx.person.id)
+    elif heard.length is None:
+        raise NotPossible(
+            what="keep", why="that card is yours and is not on its way back; extend makes its time longer"
+        )
+    if heard.length is not None:
+        lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
+    return words.kept(ctx.scene(), lease)

@@ -1,0 +1,34 @@
+"""letgo CARD [now / tonight / when done / TIME]: a card that sits on your machine without a number goes back into the pool"""
+
+from __future__ import annotations
+
+from bot.domain import leases, windows
+from bot.domain.errors import Unclear
+from bot.domain.model import Length
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("letgo", "let go")
+ADMIN = False
+WRITES = True
+RANK = 18
+
+HINT = "letgo T4-2 tonight"
+
+
+def run(ctx: Context) -> Reply:
+    """It gets a number and is given back at once: the owner's word is the consent to take it off."""
+    heard = ctx.hear()
+    cards = ctx.cards(heard)
+    if not cards or heard.rest:
+        raise Unclear(text=ctx.text, hint=HINT)
+    machine = ctx.machine_with(cards)
+    ctx.owner_or_admin(machine)
+    person = ctx.holder_for(machine, ctx.persons(heard))
+    slots = tuple(card.name for card in cards)
+    lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=ctx.person.id, policy=ctx.policy)
+    lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
+    if heard.window is not None and ctx.person.id in machine.owners:
+        windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)
+    return words.released(ctx.scene(), ctx.person.id, [lease], [])

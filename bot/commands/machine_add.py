@@ -1,0 +1,43 @@
+"""machine add NAME owners @person …: register a machine, so that I may restart it"""
+
+from __future__ import annotations
+
+from bot.domain import pool
+from bot.domain.errors import NotPossible, Unclear, UnknownMachine, WhichThing
+from bot.domain.grammar import nearest
+from bot.domain.model import SeenMachine
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("machine add", "add machine")
+ADMIN = True
+WRITES = True
+RANK = 20
+
+HINT = "machine add vm-r owners @bob @ada"
+
+
+def run(ctx: Context) -> Reply:
+    """Find the machine in the last look, and write its owners down."""
+    before, _, after = ctx.text.partition(" owners ")
+    if not before.strip() or not after.strip() or len(before.split()) != 1:
+        raise Unclear(text=ctx.text, hint=HINT)
+    owners = tuple(ctx.person_named(word.rstrip(",")).id for word in after.split())
+    machine = pool.add_machine(ctx.draft, _seen(ctx, before.strip()), owners, ctx.person.id)
+    return words.machine_added(ctx.scene(), machine)
+
+
+def _seen(ctx: Context, name: str) -> SeenMachine:
+    """The only machine of that name that vCenter shows."""
+    if ctx.seen is None:
+        raise NotPossible(what=f"machine add {name}", why="I have not seen a vCenter yet; see the log, then try again")
+    there = [machine for machine in ctx.seen.machines if not machine.template]
+    found = [machine for machine in there if machine.name.casefold() == name.casefold()]
+    if not found:
+        names = [machine.name for machine in there]
+        close = nearest(name, names)
+        raise UnknownMachine(machine=name, machines=(close,) if close else tuple(sorted(names)[:10]))
+    if len(found) > 1:
+        raise WhichThing(what="machine", choices=tuple(f"{m.name} in {m.vcenter}" for m in found), command=ctx.whole)
+    return found[0]

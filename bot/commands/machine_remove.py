@@ -1,0 +1,25 @@
+"""machine remove NAME: forget a machine; its cards must be given back before"""
+
+from __future__ import annotations
+
+from bot.domain import pool
+from bot.domain.errors import Unclear
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("machine remove", "machine delete", "remove machine")
+ADMIN = True
+WRITES = True
+RANK = 21
+
+HINT = "machine remove vm-r"
+
+
+def run(ctx: Context) -> Reply:
+    """Take it out of the books."""
+    if len(ctx.text.split()) != 1:
+        raise Unclear(text=ctx.text, hint=HINT)
+    machine = ctx.machine_named(ctx.text)
+    pool.remove_machine(ctx.draft, machine, ctx.person.id)
+    return words.machine_removed(ctx.scene(), machine)

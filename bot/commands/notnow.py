@@ -1,0 +1,40 @@
+"""notnow [MACHINE] [undo]: no restart this time; the next time that was agreed stands"""
+
+from __future__ import annotations
+
+from bot.domain import windows
+from bot.domain.errors import NotPossible
+from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.model import Machine
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("notnow", "not now", "later")
+ADMIN = False
+WRITES = True
+RANK = 11
+
+HINT = "notnow, notnow vm-r, notnow vm-r undo"
+
+
+def run(ctx: Context) -> Reply:
+    """Skip the occurrence that is open or next."""
+    heard = ctx.hear()
+    back = [word.lower() for word in heard.rest] == ["undo"]
+    if not back:
+        ctx.clear(heard, HINT)
+    machine = ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx))
+    if back:
+        windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
+        return words.windows(ctx.scene(), machine)
+    skipped = windows.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
+    if not skipped:
+        raise NotPossible(what="notnow", why=f"no restart of {machine.name} is agreed that could be put off")
+    return words.not_now(ctx.scene(), machine, skipped)
+
+
+def _moving(ctx: Context) -> list[Machine]:
+    """Own machines with a restart ahead: these are meant if none is named."""
+    ahead = {move.machine for move in ctx.draft.moves.values() if move.state in OPEN_MOVE}
+    return [machine for machine in ctx.own_machines() if machine.uuid in ahead]

@@ -1,0 +1,29 @@
+"""pass [#n]: not this one; you keep your place"""
+
+from __future__ import annotations
+
+from bot.domain import planner
+from bot.domain.errors import NotPossible
+from bot.domain.model import RequestState
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("pass", "skip", "no thanks")
+ADMIN = False
+WRITES = True
+RANK = 10
+
+HINT = "pass, pass #12"
+
+
+def run(ctx: Context) -> Reply:
+    """Let an offer go to the next one."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    labels = ctx.labels(heard)
+    offered = [request for request in ctx.own_requests() if request.state is RequestState.OFFERED]
+    if not labels and not offered:
+        raise NotPossible(what="pass", why="nothing is offered to you now")
+    request = ctx.request_of(labels[0]) if labels else ctx.only(offered, "offer")
+    return words.passed(ctx.scene(), planner.pass_(ctx.draft, request, ctx.person, ctx.policy))

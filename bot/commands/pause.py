@@ -1,0 +1,21 @@
+"""pause [because …]: stop all acting at once; looking, answering and queueing go on"""
+
+from __future__ import annotations
+
+from bot.domain import pool
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("pause",)
+ADMIN = True
+WRITES = True
+RANK = 28
+
+
+def run(ctx: Context) -> Reply:
+    """No call to vCenter is begun before ``resume``, also none that would put a machine on again."""
+    heard = ctx.hear()
+    ctx.clear(heard, "pause because the host is being patched")
+    pool.pause(ctx.draft, ctx.person.id, heard.because)
+    return words.paused(ctx.scene())

@@ -1,0 +1,101 @@
+"""release [#n / CARD / all] [now / when done / tonight / TIME]: give back, or leave the line
+
+Without a time it agrees to no restart, but asks for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain import leases, queue, windows
+from bot.domain.errors import NotPossible
+from bot.domain.grammar import Heard, RefKind
+from bot.domain.model import Lease, LeaseState, Request, SlotId
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("release", "give back", "return", "free", "leave", "cancel")
+ADMIN = False
+WRITES = True
+RANK = 5
+
+HINT = "release, release T4-1 now, release #12 tonight, release all when done"
+
+Thing = Request | Lease
+
+
+@dataclass(frozen=True)
+class _Given:
+    """One thing to give up."""
+
+    thing: Thing  # a request in line, or a lease
+    slots: tuple[SlotId, ...] | None = None  # these of its devices; None: all
+
+
+def run(ctx: Context) -> Reply:
+    """Give back what is named, or the only thing there is."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    given = _named(ctx, heard) if heard.refs_of(RefKind.ALL, RefKind.LABEL, RefKind.CARD) else [_only(ctx, heard)]
+    left = [queue.withdraw(ctx.draft, item.thing, ctx.person.id) for item in given if isinstance(item.thing, Request)]
+    back = [_give(ctx, item.thing, item.slots, heard) for item in given if isinstance(item.thing, Lease)]
+    return words.released(ctx.scene(), ctx.person.id, back, left)
+
+
+def _give(ctx: Context, lease: Lease, slots: tuple[SlotId, ...] | None, heard: Heard) -> Lease:
+    """Give a lease (or some of its cards) back, and agree to the restart that was named."""
+    if lease.state is LeaseState.RETURNING:
+        if heard.window is None:
+            return lease  # it is on its way already; the answer says until when
+    else:
+        lease = leases.release(ctx.draft, lease, slots, ctx.person.id)
+    if heard.window is not None and lease.state is LeaseState.RETURNING:
+        machine = ctx.draft.machines[lease.machine]
+        windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)
+    return lease
+
+
+def _named(ctx: Context, heard: Heard) -> list[_Given]:
+    """What the line names, each lease once."""
+    if heard.refs_of(RefKind.ALL):
+        things: list[Thing] = [*ctx.own_leases(), *ctx.own_requests()]
+        if not things:
+            raise NotPossible(what="release", why="you have no card and wait for none")
+        return [_Given(thing) for thing in things]
+    whole = {label: ctx.numbered(label) for label in ctx.labels(heard)}
+    for thing in whole.values():
+        if isinstance(thing, Request):
+            ctx.own(thing)
+    by_lease: dict[str, list[SlotId]] = {}
+    for card in ctx.cards(heard):
+        lease = ctx.lease_on(card)
+        if lease is None:
+            raise NotPossible(what=f"release {card.name}", why="nobody has it")
+        if lease not in whole.values():
+            by_lease.setdefault(lease.label, []).append(card.name)
+    parts = [_Given(ctx.draft.leases[label], tuple(slots)) for label, slots in by_lease.items()]
+    return [*(_Given(thing) for thing in whole.values()), *parts]
+
+
+def _only(ctx: Context, heard: Heard) -> _Given:
+    """The only thing that can be meant: what is held before what is on its way back or waited for."""
+    on_its_way = LeaseState.RETURNING
+    held = [lease for lease in ctx.own_leases() if lease.state is not on_its_way]
+    machine = ctx.own_machine(heard.machine).uuid if heard.machine is not None else None
+    groups: tuple[list[Thing], ...] = (
+        [*held, *ctx.own_requests()],
+        [lease for lease in ctx.own_leases() if lease.state is on_its_way],
+    )
+    for group in groups:
+        things = [thing for thing in group if machine is None or thing.machine == machine]
+        if things:
+            return _part(ctx.only(things, "card or place in line"), heard.count)
+    raise NotPossible(what="release", why="you have no card and wait for none")
+
+
+def _part(thing: Thing, count: int | None) -> _Given:
+    """`release 1` of a lease of three gives the last one back."""
+    if count is None or not isinstance(thing, Lease) or count >= len(thing.slots) or count < 1:
+        return _Given(thing)
+    return _Given(thing, thing.slots[-count:])

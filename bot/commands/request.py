@@ -1,0 +1,53 @@
+"""request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00] [restart now / tonight / any time today / ask] [because …]: ask for a card
+
+Said again for the same machine and kind, it changes the waiting request. Only a round gives a card.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain import queue
+from bot.domain.errors import BadCount, UnknownKind
+from bot.domain.grammar import Heard, nearest
+from bot.domain.model import Length
+from bot.domain.queue import Wanted
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("request", "ask for", "need", "want", "get")
+ADMIN = False
+WRITES = True
+RANK = 1
+
+HINT = "request 1 on vm-r until fri 18:00 restart tonight because …"
+
+
+def run(ctx: Context) -> Reply:
+    """Queue it, and answer with the place, the times and the question about the restart."""
+    heard = ctx.hear()
+    _understand(ctx, heard)
+    machine = ctx.own_machine(heard.machine)
+    wanted = Wanted(
+        1 if heard.count is None else heard.count,
+        heard.kind,
+        machine.uuid,
+        heard.length or Length(),
+        heard.because,
+        heard.window,
+    )
+    asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)
+    return words.requested(ctx.scene(), asked)
+
+
+def _understand(ctx: Context, heard: Heard) -> None:
+    """Refuse what is left over by what it was probably meant to be."""
+    for word in heard.rest:
+        if re.fullmatch(r"[-+]?\d+([.,]\d+)?", word):
+            raise BadCount(text=word, most=len(ctx.draft.cards))
+        kinds = ctx.all_kinds()
+        looks_like_a_kind = re.fullmatch(r"[A-Za-z]+\d\w*", word) is not None
+        if heard.kind is None and (looks_like_a_kind or nearest(word, kinds)):
+            raise UnknownKind(kind=word, kinds=kinds)
+    ctx.clear(heard, HINT)

@@ -1,0 +1,24 @@
+"""start MACHINE: put a machine on that we left off"""
+
+from __future__ import annotations
+
+from bot.domain import moves
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("start", "power on")
+ADMIN = False
+WRITES = True
+RANK = 12
+
+HINT = "start vm-r"
+
+
+def run(ctx: Context) -> Reply:
+    """Ask for the power-on; the next round makes it."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    machine = ctx.own_machine(heard.machine)
+    moves.start(ctx.draft, machine, ctx.person.id)
+    return words.started(ctx.scene(), machine)

@@ -1,0 +1,40 @@
+"""stop m7: call a restart off, as long as the machine is not off yet"""
+
+from __future__ import annotations
+
+from bot.domain import moves
+from bot.domain.errors import NotPossible, NotYours
+from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.model import Move
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("stop", "abort")
+ADMIN = False
+WRITES = True
+RANK = 13
+
+HINT = "stop m7"
+
+
+def run(ctx: Context) -> Reply:
+    """As "not now" while it is planned; as the agreement taken back while the guest stops."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    named = ctx.moves(heard)
+    move = named[0] if named else _only(ctx, heard.machine)
+    machine = ctx.draft.machines[move.machine]
+    if ctx.person.id not in machine.owners:
+        raise NotYours(what=machine.name, owners=machine.owners)
+    moves.stop(ctx.draft, move, ctx.person.id)
+    return words.stopped(ctx.scene(), ctx.draft.moves[move.number])
+
+
+def _only(ctx: Context, name: str | None) -> Move:
+    """The move of the named machine, or the only one of the person's machines."""
+    mine = {ctx.own_machine(name).uuid} if name else {machine.uuid for machine in ctx.own_machines()}
+    found = [move for move in ctx.draft.moves.values() if move.machine in mine and move.state in OPEN_MOVE]
+    if not found:
+        raise NotPossible(what="stop", why="no restart of a machine of yours is on its way")
+    return ctx.only(found, "restart")

@@ -1,0 +1,25 @@
+"""undrain CARD: put a card back into the pool"""
+
+from __future__ import annotations
+
+from bot.domain import pool
+from bot.domain.errors import Unclear
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("undrain",)
+ADMIN = True
+WRITES = True
+RANK = 26
+
+HINT = "undrain T4-2"
+
+
+def run(ctx: Context) -> Reply:
+    """Whoever took it out."""
+    heard = ctx.hear()
+    cards = ctx.cards(heard)
+    if not cards or heard.rest:
+        raise Unclear(text=ctx.text, hint=HINT)
+    return words.undrained(ctx.scene(), [pool.undrain(ctx.draft, card, ctx.person.id) for card in cards])

@@ -1,0 +1,58 @@
+"""why [#n / @person / CARD]: why you wait, and until when"""
+
+from __future__ import annotations
+
+from bot.domain.errors import UnknownThing
+from bot.domain.grammar import Heard
+from bot.domain.model import Card, Lease, Person, Request
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("why",)
+ADMIN = False
+WRITES = False
+RANK = 3
+
+HINT = "why, why #12, why @bob, why T4-1"
+
+
+def run(ctx: Context) -> Reply:
+    """The rule, the people, the times, about one thing."""
+    heard = ctx.hear()
+    ctx.clear(heard, HINT)
+    return words.why(ctx.scene(), ctx.person, _meant(ctx, heard))
+
+
+def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:
+    """What is asked about; None: nothing, for who asks has nothing and waits for nothing."""
+    for label in ctx.labels(heard):
+        return _numbered(ctx, label)
+    for card in ctx.cards(heard):
+        return ctx.lease_on(card) or card
+    for person in ctx.persons(heard):
+        return _theirs(ctx, person)
+    own: list[Request | Lease] = [*ctx.own_requests(), *ctx.own_leases()]
+    return own[0] if own else None
+
+
+def _numbered(ctx: Context, label: str) -> Request | Lease:
+    """Whatever has the number, also if it is over."""
+    over = ctx.draft.leases.get(label) or (ctx.draft.requests.get(int(label)) if label.isdigit() else None)
+    try:
+        return ctx.numbered(label)
+    except UnknownThing:
+        if over is None:
+            raise
+        return over
+
+
+def _theirs(ctx: Context, person: Person) -> Request | Lease:
+    """What somebody else waits for, or has."""
+    things: list[Request | Lease] = [
+        *(r for r in ctx.waiting() if r.person == person.id),
+        *(x for x in ctx.open_leases() if x.person == person.id),
+    ]
+    if not things:
+        raise UnknownThing(what="request or card of that person", text=person.name, known=())
+    return things[0]

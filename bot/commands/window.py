@@ -1,0 +1,92 @@
+"""window [MACHINE] [nights / weekdays 22:00-06:00 / now / tonight / when done / at 18:00 / ask] [hard] [even if busy] [remove]: when your machine may restart
+
+Always announced first. Without a time it says what is agreed.
+"""
+
+from __future__ import annotations
+
+from bot.domain import windows
+from bot.domain.errors import NotPossible
+from bot.domain.grammar import Bare
+from bot.domain.lifecycle import On, step
+from bot.domain.model import Agreement, LeaseState, Machine, Request, RequestState
+from bot.domain.times import Which
+from bot.service import words
+from bot.service.context import Context
+from bot.service.ports import Reply
+
+WORDS = ("window", "windows", "restart")
+ADMIN = False
+WRITES = True
+RANK = 6
+
+HINT = "window vm-r tonight, window nights, window at 18:00, window when done, window nights remove"
+
+
+def run(ctx: Context) -> Reply:
+    """Agree, take back, or say what holds."""
+    heard = ctx.hear(Bare.ONLY_WINDOW)
+    ctx.clear(heard, HINT)
+    machine = ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
+    wish = heard.window
+    if "remove" in heard.flags:
+        return words.unagreed(
+            ctx.scene(), machine, _remove(ctx, machine, wish is not None and wish.pattern is not None)
+        )
+    if wish is None:
+        return words.windows(ctx.scene(), machine)
+    if wish.which is Which.ASK:
+        _ask_first(ctx, machine)
+        return words.asks_first(ctx.scene(), machine)
+    agreement = windows.agree(
+        ctx.draft, machine, ctx.person, wish, ctx.policy, label=_purpose(ctx, machine, wish.pattern is None)
+    )
+    assert agreement is not None, "only `ask` makes none"
+    return words.agreed(ctx.scene(), agreement)
+
+
+def _asking(ctx: Context) -> list[Machine]:
+    """Own machines for which a restart is wanted: these are meant if none is named."""
+    wanted = {request.machine for request in ctx.waiting()}
+    wanted |= {x.machine for x in ctx.open_leases() if x.state in (LeaseState.RESERVED, LeaseState.RETURNING)}
+    return [machine for machine in ctx.own_machines() if machine.uuid in wanted]
+
+
+def _purpose(ctx: Context, machine: Machine, named: bool) -> str:
+    """What a named window is for: the only thing that waits for a restart of the machine, else any change."""
+    if not named:
+        return ""
+    labels = {str(r.number) for r in ctx.waiting() if r.machine == machine.uuid}
+    labels |= {
+        x.label
+        for x in ctx.open_leases()
+        if x.machine == machine.uuid and x.state in (LeaseState.RESERVED, LeaseState.RETURNING)
+    }
+    return labels.pop() if len(labels) == 1 else ""
+
+
+def _remove(ctx: Context, machine: Machine, standing_only: bool) -> list[Agreement]:
+    """Take agreements back; those by the terms stay."""
+    found = [a for a in ctx.agreements(machine) if not a.firm and (a.pattern is not None or not standing_only)]
+    if not found:
+        raise NotPossible(what="window remove", why=f"no restart of {machine.name} is agreed that could be taken back")
+    for agreement in found:
+        windows.withdraw(ctx.draft, agreement, ctx.person.id)
+    return found
+
+
+def _ask_first(ctx: Context, machine: Machine) -> None:
+    """The person's waiting requests for the machine are offered, not leased: named windows for them are taken back."""
+    for request in ctx.own_requests():
+        if request.machine != machine.uuid:
+            continue
+        if request.state is RequestState.QUEUED:
+            _mark(ctx, request)
+        for agreement in ctx.agreements(machine):
+            if agreement.label == str(request.number):
+                windows.withdraw(ctx.draft, agreement, ctx.person.id)
+
+
+def _mark(ctx: Context, request: Request) -> None:
+    if not request.ask_first:
+        step(ctx.draft, request, On.CHANGED, by=ctx.person.id, why="ask first", ask_first=True)

@@ -1,0 +1,397 @@
+"""What a command gets, and how it finds what a line of text talks about.
+
+``desk`` makes a :class:`Context` for each line; the files of ``bot.commands`` read it, call the rules on its draft and return a
+Reply. The look-ups here refuse with the nearest thing that would work; they never write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from bot.domain import queue
+from bot.domain.draft import Draft
+from bot.domain.errors import (
+    NoMachine,
+    NotPossible,
+    NotYours,
+    TooLate,
+    Unclear,
+    UnknownMachine,
+    UnknownThing,
+    WhichMachine,
+    WhichThing,
+)
+from bot.domain.grammar import Bare, Heard, RefKind, hear, split_verb
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.model import (
+    Agreement,
+    AgreementState,
+    Card,
+    Lease,
+    Machine,
+    MachineId,
+    Move,
+    Person,
+    PersonId,
+    Reading,
+    Request,
+    Seen,
+    Turn,
+)
+from bot.domain.planner import Promise, promise
+from bot.domain.policy import Policy
+from bot.domain.sight import Sight
+from bot.service.ports import People, Reply
+from bot.service.recording import books_of
+from bot.service.words import Scene
+
+T = TypeVar("T")
+
+REASON_MOST = 500
+"""Characters of a reason: it is public, and read by people who are in a hurry."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One thing that can be said."""
+
+    words: tuple[str, ...]  # how it is called, the name first; may be of two words ("machine add")
+    usage: str  # how it is typed, after /gpu
+    help: str  # what it does, in a few words
+    admin: bool  # admins only
+    writes: bool  # needs a writing transaction
+    rank: int  # place in the help; 1 to 6 are shown first
+    run: Callable[[Context], Reply]  # does it
+
+
+class Verbs:
+    """All that can be said, by the first words of a line."""
+
+    def __init__(self, verbs: Iterable[Verb]) -> None:
+        """
+        :raises ValueError: two verbs share a word
+        """
+        self.all: tuple[Verb, ...] = tuple(sorted(verbs, key=lambda verb: (verb.admin, verb.rank, verb.words)))
+        self._named: dict[str, Verb] = {}
+        for verb in self.all:
+            for word in verb.words:
+                if word in self._named:
+                    raise ValueError(f"{word!r} is said by two commands")
+                self._named[word] = verb
+
+    def find(self, text: str) -> tuple[Verb, str]:
+        """The verb of a line and the rest of it; the longest name wins. An empty line is a verb of its own.
+
+        :raises UnknownVerb: with the nearest word
+        """
+        word, rest = split_verb(text, self._named)
+        return self._named[word], rest
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that a command may know and write. Lives for one transaction."""
+
+    draft: Draft  # the sheet to write on
+    person: Person  # who says it
+    seen: Seen | None  # the last good look; None before the first
+    policy: Policy  # the site's numbers
+    people: People  # names and zones
+    kinds: Sequence[str]  # words of the settings that people may ask for
+    readings: Mapping[MachineId, Reading]  # the latest word of each guest
+    now: datetime  # aware UTC
+    text: str  # after the verb
+    whole: str  # the line as it was said, to be repeated by a button
+    verbs: Verbs  # all of them, for the help
+    zones: Mapping[PersonId, str] = field(default_factory=dict)  # of people who were met
+    tokens: dict[MachineId, str] = field(default_factory=dict)  # digests of new tokens, kept after the commit
+
+    # ---- reading the line
+
+    def hear(self, bare: Bare = Bare.WINDOW) -> Heard:
+        """What the line says. ``bare``: what a time is that has no word before it.
+
+        :raises Refusal: it cannot be read, or the reason is longer than anybody reads
+        """
+        heard = hear(
+            self.text,
+            self.now,
+            self.person.zone,
+            self.policy,
+            kinds=self.all_kinds(),
+            machines=tuple(machine.name for machine in self.draft.machines.values()),
+            cards=tuple(self.draft.cards),
+            bare=bare,
+        )
+        if len(heard.because) > REASON_MOST:
+            hint = f"a reason of at most {REASON_MOST} characters; this one has {len(heard.because)}"
+            raise Unclear(text=heard.because[:60] + "…", hint=hint)
+        return heard
+
+    def all_kinds(self) -> tuple[str, ...]:
+        """What may be asked for: the words of the settings, and what the pool has."""
+        return tuple(dict.fromkeys((*self.kinds, *(card.kind for card in self.draft.cards.values()))))
+
+    def clear(self, heard: Heard, hint: str) -> None:
+        """Refuse what was left over. ``hint``: an example that works.
+
+        :raises Unclear: words that nobody understood
+        """
+        if heard.rest:
+            raise Unclear(text=" ".join(heard.rest), hint=hint)
+
+    # ---- machines
+
+    def own_machines(self) -> list[Machine]:
+        """The machines that the person owns, by name; those that are gone are left out."""
+        mine = (m for m in self.draft.machines.values() if self.person.id in m.owners and not m.gone)
+        return sorted(mine, key=lambda machine: machine.name)
+
+    def machine_named(self, name: str) -> Machine:
+        """A registered machine by its name.
+
+        :raises UnknownMachine: none has it
+        :raises WhichThing: several do
+        """
+        found = [m for m in self.draft.machines.values() if m.name.casefold() == name.casefold()]
+        if not found:
+            raise UnknownMachine(machine=name, machines=tuple(machine.name for machine in self.own_machines()))
+        if len(found) > 1:
+            raise WhichThing(what="machine", choices=tuple(m.name for m in found), command=self.whole)
+        return found[0]
+
+    def own_machine(self, name: str | None, among: Sequence[Machine] = ()) -> Machine:
+        """The machine that is meant: the named one; else the only one ``among`` (default: all own ones).
+
+        :raises NotYours: somebody else's
+        :raises NoMachine: the person owns none
+        :raises WhichMachine: several, and none was named
+        """
+        if name is not None:
+            machine = self.machine_named(name)
+            if self.person.id not in machine.owners:
+                raise NotYours(what=machine.name, owners=machine.owners)
+            return machine
+        choices = list(among) or self.own_machines()
+        if not choices:
+            raise NoMachine
+        if len(choices) > 1:
+            raise WhichMachine(machines=tuple(machine.name for machine in choices), command=self.whole)
+        return choices[0]
+
+    # ---- requests and leases
+
+    def waiting(self) -> list[Request]:
+        """Everybody in line, in order."""
+        return queue.line(self.draft)
+
+    def open_leases(self) -> list[Lease]:
+        """All open leases, oldest first."""
+        found = (lease for lease in self.draft.leases.values() if lease.state in OPEN_LEASE)
+        return sorted(found, key=lambda lease: (lease.request, lease.label))
+
+    def own_requests(self) -> list[Request]:
+        """What the person waits for, oldest first."""
+        return [request for request in self.waiting() if request.person == self.person.id]
+
+    def own_leases(self) -> list[Lease]:
+        """What the person has or is about to have, oldest first."""
+        return [lease for lease in self.open_leases() if lease.person == self.person.id]
+
+    def numbered(self, label: str) -> Request | Lease:
+        """What a number stands for now: the open lease of it, else the request, else the first open part of it.
+
+        :raises UnknownThing: nothing open has it
+        """
+        found = [lease for lease in self.open_leases() if lease.label == label]
+        found += [lease for lease in self.open_leases() if str(lease.request) == label]
+        requests = [request for request in self.waiting() if str(request.number) == label]
+        if found[:1] and found[0].label == label:
+            return found[0]
+        if requests:
+            return requests[0]
+        if found:
+            return found[0]
+        raise UnknownThing(what="number", text=f"#{label}", known=tuple(map(name_of, self._own_things())))
+
+    def request_of(self, label: str) -> Request:
+        """An own request that waits.
+
+        :raises UnknownThing: nothing open has the number
+        :raises NotYours: somebody else's
+        :raises TooLate: it waits no more
+        """
+        thing = self.numbered(label)
+        self.own(thing)
+        if isinstance(thing, Lease):
+            raise TooLate(state=str(thing.state), number=thing.label, why="it is served already")
+        return thing
+
+    def own_lease(self, heard: Heard, choices: Sequence[Lease]) -> Lease | None:
+        """The lease that the line names by number or card; else the only one of the choices; None if there is none.
+
+        :raises WhichThing: several, and none was named
+        """
+        for label in self.labels(heard):
+            thing = self.numbered(label)
+            if isinstance(thing, Request):
+                raise TooLate(state=str(thing.state), number=label, why="it has no card yet")
+            return thing
+        for card in self.cards(heard):
+            lease = self.lease_on(card)
+            if lease is None:
+                raise NotPossible(what=card.name, why="nobody has it")
+            return lease
+        return self.only(choices, "card") if choices else None
+
+    def own(self, thing: Request | Lease) -> None:
+        """Refuse what is somebody else's.
+
+        :raises NotYours: it is
+        """
+        if thing.person != self.person.id:
+            raise NotYours(what=name_of(thing), owners=(thing.person,))
+
+    def only(self, things: Sequence[T], what: str) -> T:
+        """The only one of several things.
+
+        :raises WhichThing: there are more
+        """
+        if len(things) > 1:
+            raise WhichThing(what=what, choices=tuple(map(name_of, things)), command=self.whole)
+        return things[0]
+
+    def _own_things(self) -> list[Request | Lease]:
+        return [*self.own_leases(), *self.own_requests()]
+
+    # ---- what the line points at
+
+    def labels(self, heard: Heard) -> tuple[str, ...]:
+        """The numbers, as `12` or `12b`."""
+        return tuple(ref.text for ref in heard.refs_of(RefKind.LABEL))
+
+    def cards(self, heard: Heard) -> tuple[Card, ...]:
+        """The cards.
+
+        :raises UnknownThing: no card has that name
+        """
+        return tuple(self._card(ref.text) for ref in heard.refs_of(RefKind.CARD))
+
+    def _card(self, name: str) -> Card:
+        for card in self.draft.cards.values():
+            if card.name.casefold() == name.casefold():
+                return card
+        raise UnknownThing(what="card", text=name, known=tuple(sorted(self.draft.cards)))
+
+    def moves(self, heard: Heard) -> tuple[Move, ...]:
+        """The open moves.
+
+        :raises UnknownThing: there is none of that number
+        """
+        return tuple(self._move(int(ref.text)) for ref in heard.refs_of(RefKind.MOVE))
+
+    def _move(self, number: int) -> Move:
+        move = self.draft.moves.get(number)
+        if move is None or move.state not in OPEN_MOVE:
+            known = tuple(name_of(m) for m in self.draft.moves.values() if m.state in OPEN_MOVE)
+            raise UnknownThing(what="restart", text=f"m{number}", known=known)
+        return move
+
+    def persons(self, heard: Heard) -> tuple[Person, ...]:
+        """The people, each once.
+
+        :raises UnknownThing: nobody is called that
+        """
+        found = (self.person_named(ref.text) for ref in heard.refs_of(RefKind.PERSON, RefKind.NAME))
+        return tuple(dict.fromkeys(found))
+
+    def person_named(self, word: str) -> Person:
+        """Somebody by name or id.
+
+        :raises UnknownThing: nobody is called that, or not any more
+        """
+        person = self.people.find(word)
+        if person is None or not person.active:
+            raise UnknownThing(what="person", text=word, known=())
+        return person
+
+    def lease_on(self, card: Card) -> Lease | None:
+        """The open lease that has a card."""
+        return self.draft.leases.get(self.draft.holder(card.name, Turn.HAS) or "")
+
+    def agreements(self, machine: Machine) -> list[Agreement]:
+        """The open agreements of a machine, oldest first."""
+        found = (a for a in self.draft.agreements.values() if a.machine == machine.uuid)
+        return sorted((a for a in found if a.state is AgreementState.OPEN), key=lambda a: a.number)
+
+    # ---- cards without a number
+
+    def machine_with(self, cards: Sequence[Card]) -> Machine:
+        """The registered machine on which all these cards sit, by the last look.
+
+        :raises NotPossible: they sit elsewhere, or nobody can say
+        """
+        sight = Sight(self.draft.cards, self.seen, self.readings)
+        places = {card.name: sight.settings(card) for card in cards}
+        found = {uuid for place in places.values() for uuid in place or ()}
+        if any(not place for place in places.values()) or len(found) != 1:
+            names = ", ".join(places)
+            raise NotPossible(what=names, why="I do not see it on exactly one machine; status says what I see")
+        machine = self.draft.machines.get(found.pop())
+        if machine is None:
+            raise NotPossible(
+                what=cards[0].name, why="the machine on which it sits is not registered: machine add NAME"
+            )
+        return machine
+
+    def owner_or_admin(self, machine: Machine) -> None:
+        """Refuse all others.
+
+        :raises NotYours: neither an owner of the machine nor an admin
+        """
+        if self.person.id not in machine.owners and self.person.id not in set(self.people.admins()):
+            raise NotYours(what=machine.name, owners=machine.owners)
+
+    def holder_for(self, machine: Machine, named: Sequence[Person]) -> Person:
+        """Who gets a card that sits on a machine: who was named, who says it, or the only owner.
+
+        :raises WhichThing: several owners, and none was named
+        """
+        if named:
+            return named[0]
+        if self.person.id in machine.owners:
+            return self.person
+        if len(machine.owners) > 1:
+            choices = tuple(f"@{self.people.person(owner).name}" for owner in machine.owners)
+            raise WhichThing(what="owner", choices=choices, command=f"{self.whole} for")
+        return self.people.person(machine.owners[0])
+
+    # ---- what answers need
+
+    def scene(self) -> Scene:
+        """What the words of an answer may look at, with the waiting times as they are now."""
+        promises = {request.number: self.promise(request) for request in queue.line(self.draft)}
+        return Scene(books_of(self.draft), self.now, self.policy, self.person.zone, self.seen, promises)
+
+    def promise(self, request: Request) -> Promise:
+        """When a request is likely, and at the latest, served."""
+        return promise(self.draft, request, self.now, self.policy, self.zone_of)
+
+    def zone_of(self, person: PersonId) -> str:
+        """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""
+        return self.person.zone if person == self.person.id else self.zones.get(person, self.policy.zone)
+
+
+def name_of(thing: object) -> str:
+    """What people type for a thing."""
+    match thing:
+        case Lease():
+            return f"#{thing.label}"
+        case Request():
+            return f"#{thing.number}"
+        case Move():
+            return f"m{thing.number}"
+    raise TypeError(f"{thing!r} has no name to be typed")

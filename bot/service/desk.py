@@ -1,0 +1,136 @@
+"""The door of people: a line of text in, a Reply out.
+
+Slack's listeners and the terminal call :meth:`Desk.hear`; every button is such a line too. The desk finds the verb, opens one
+transaction for it (or a reading one), lets the command write its draft, records it with its messages, and wakes the rounds. It
+calls no vCenter and no Slack, and holds no policy.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from bot.domain.draft import Draft
+from bot.domain.errors import AdminsOnly, NotPossible, Refusal, Unclear
+from bot.domain.model import Person, PersonId
+from bot.domain.policy import Policy
+from bot.service import words
+from bot.service.context import Context, Verb, Verbs
+from bot.service.ports import Ask, Clock, Code, People, Reply, Store
+from bot.service.recording import called, close
+
+log = logging.getLogger(__name__)
+
+LONGEST = 1500
+"""Characters of one line that are read: a request with a good reason has two hundred."""
+
+
+class Desk:
+    """One for a process; :meth:`hear` may be called from many threads at once."""
+
+    def __init__(
+        self,
+        store: Store,
+        people: People,
+        clock: Clock,
+        policy: Policy,
+        kinds: Sequence[str],
+        wake: Callable[[], None],
+        verbs: Verbs,
+    ) -> None:
+        """``kinds``: the words of the settings that people may ask for. ``wake``: called after each commit. ``verbs``:
+        ``bot.commands.found()``."""
+        self._store, self._people, self._clock = store, people, clock
+        self._policy, self._kinds, self._wake, self._verbs = policy, tuple(kinds), wake, verbs
+        self._remembered: dict[PersonId, Person] = {}
+
+    def hear(self, ask: Ask) -> Reply:
+        """Answer one line. Never raises: a refusal is an answer, and anything else is logged and answered with a reference.
+
+        In both cases the transaction was rolled back, so nothing is half done.
+        """
+        try:
+            return self._answer(ask)
+        except Refusal as no:
+            return words.refusal(no, self._policy)
+        except Exception:
+            reference = secrets.token_hex(3)
+            log.exception("ask %s from %s in %s failed", reference, ask.person, ask.place or "?")
+            return _broken(reference)
+
+    def _answer(self, ask: Ask) -> Reply:
+        person = self._person(ask.person)
+        text = _clean(ask.text)
+        verb, rest = self._verbs.find(text)
+        if verb.admin and person.id not in set(self._people.admins()):
+            raise AdminsOnly(admins=tuple(self._people.admins()))
+        if len(text) > LONGEST:
+            raise Unclear(
+                text=text[:60] + "…", hint=f"a line of at most {LONGEST} characters; this one has {len(text)}"
+            )
+        if not verb.writes:
+            return verb.run(self._context(Draft(self._store.read(), self._clock.now()), person, verb, text, rest))
+        return self._write(person, verb, text, rest)
+
+    def _write(self, person: Person, verb: Verb, text: str, rest: str) -> Reply:
+        with self._store.transaction() as transaction:
+            draft = Draft(transaction.books(), self._clock.now())
+            context = self._context(draft, person, verb, text, rest)
+            reply = verb.run(context)
+            changes, posts = close(draft, self._policy)
+            if changes:
+                transaction.record(changes, posts)
+        # After the commit: what lives beside the books. A token that could not be kept is answered with an error and never
+        # shown, so the old one stays good; an order for a guest that is lost costs a warning in its terminal only.
+        for machine, digest in context.tokens.items():
+            self._store.set_token(machine, digest, draft.now)
+        for machine in called(changes):
+            self._store.order(machine, "last call", draft.now)
+        if changes:
+            self._wake()
+        return reply
+
+    def _context(self, draft: Draft, person: Person, verb: Verb, text: str, rest: str) -> Context:
+        return Context(
+            draft=draft,
+            person=person,
+            seen=self._store.last_look(),
+            policy=self._policy,
+            people=self._people,
+            kinds=self._kinds,
+            readings=self._store.readings(),
+            now=draft.now,
+            text=rest,
+            whole=text or verb.words[0],
+            verbs=self._verbs,
+            zones={person.id: person.zone for person in self._store.persons()},
+        )
+
+    def _person(self, asked: PersonId) -> Person:
+        person = self._people.find(asked) if asked else None
+        if person is None:
+            raise NotPossible(what="this", why="I cannot find you in the workspace; please try again in a minute")
+        if not person.active:
+            raise NotPossible(what="this", why="your account in the workspace is closed")
+        if person.name != person.id and self._remembered.get(person.id) != person:
+            self._store.person_seen(person)  # so that the terminal can name them without Slack
+            self._remembered[person.id] = person
+        return person
+
+
+def _clean(text: str) -> str:
+    """One line of visible characters: what people paste carries line ends, tabs and control characters."""
+    visible = "".join(" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)
+    return " ".join(visible.split())
+
+
+def _broken(reference: str) -> Reply:
+    return Reply(
+        (
+            ("Something of mine broke, and nothing was changed. Please try again in a minute.",),
+            ("If it stays so, tell an admin this reference: ", Code(reference), "."),
+        ),
+        ok=False,
+    )

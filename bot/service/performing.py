@@ -1,0 +1,162 @@
+"""Makes the calls to vCenter that a round wrote down, one worker a machine.
+
+``rounds`` hands over the books after each decision. A worker makes one call, waits for it outside any transaction, and records
+what became of it in a short transaction of its own, which wakes a round. Nothing is decided here: a call that does not hold any
+more (paused, window over) is not made and said so, and the next round decides anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain import moves
+from bot.domain.draft import Draft
+from bot.domain.model import Books, CallKind, MachineId, Move, MoveState, Outcome
+from bot.domain.policy import Policy
+from bot.service.ports import Again, Before, Clock, Lab, LabStep, NeedsPerson, Store
+from bot.service.recording import close
+
+log = logging.getLogger(__name__)
+
+POWER_OFF = frozenset({CallKind.SHUTDOWN, CallKind.HARD_STOP})
+"""Calls that need their window at the moment at which they are made."""
+
+LOST = timedelta(seconds=30)
+"""Before a call is asked again whose answer nobody understood."""
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """What became of a call."""
+
+    outcome: Outcome  # done, again or refused
+    reason: str = ""  # plain words
+    again_at: datetime | None = None  # not before then
+    before: Before | None = None  # memory settings before a change
+
+
+class Performer:
+    """The pool of workers. :meth:`start` is called by one thread; the rest by any."""
+
+    def __init__(
+        self,
+        store: Store,
+        lab: Lab,
+        clock: Clock,
+        policy: Policy,
+        run: str,
+        wake: Callable[[], None],
+        workers: int = 8,
+    ) -> None:
+        """``run``: id of this process, as written in its calls. ``wake``: called when an outcome is recorded."""
+        self._store, self._lab, self._clock, self._policy = store, lab, clock, policy
+        self._run, self._wake = run, wake
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="move")
+        self._lock = threading.Lock()
+        self._at_work: dict[MachineId, Future[None]] = {}
+
+    def start(self, books: Books) -> int:
+        """Begin every call of ours that is written and not being made. Returns how many began."""
+        mine = [move for move in books.moves.values() if self._is_mine(move)]
+        return sum(self._begin(move) for move in sorted(mine, key=lambda move: move.number))
+
+    def busy(self) -> bool:
+        """Whether a call is being made."""
+        with self._lock:
+            return bool(self._at_work)
+
+    def close(self) -> None:
+        """Wait for the calls that are being made; begin no other."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _is_mine(self, move: Move) -> bool:
+        return move.call is not None and move.call.outcome is Outcome.ASKED and move.call.run == self._run
+
+    def _begin(self, move: Move) -> bool:
+        assert move.call is not None
+        with self._lock:
+            if move.machine in self._at_work:
+                return False
+            self._at_work[move.machine] = self._pool.submit(self._work, move.number, move.call.number, move.machine)
+        return True
+
+    def _work(self, number: int, call: int, machine: MachineId) -> None:
+        try:
+            ending = self._make(number, call)
+            if ending is not None:
+                self._record(number, call, ending)
+        except Exception:
+            log.exception("call %d of m%d: its outcome could not be recorded", call, number)
+        finally:
+            with self._lock:
+                self._at_work.pop(machine, None)
+            self._wake()
+
+    def _make(self, number: int, call: int) -> _Ending | None:
+        """Make the call if it still holds; None if there is nothing (more) to record."""
+        books = self._store.read()
+        move = books.moves.get(number)
+        if move is None or not self._is_mine(move) or move.call is None or move.call.number != call:
+            return None
+        why = self._not_now(books, move, move.call.kind)
+        if why:
+            log.info("m%d: %s is not asked: %s", number, move.call.kind, why)
+            return _Ending(Outcome.AGAIN, why)
+        step = step_for(books, move)
+        log.info("m%d: %s asked of %s, put %s, take %s", number, step.kind, step.machine, step.put, step.take)
+        return self._ask(number, step)
+
+    def _ask(self, number: int, step: LabStep) -> _Ending:
+        try:
+            before = self._lab.act(step)
+        except Again as again:
+            log.warning("m%d: %s goes again: %s", number, step.kind, again)
+            return _Ending(Outcome.AGAIN, str(again), self._clock.now() + again.after)
+        except NeedsPerson as refused:
+            log.warning("m%d: %s is refused: %s", number, step.kind, refused)
+            return _Ending(Outcome.REFUSED, str(refused))
+        except Exception:
+            log.exception("m%d: %s ended in an error that the driver does not know", number, step.kind)
+            return _Ending(Outcome.AGAIN, "the answer of vCenter was not understood", self._clock.now() + LOST)
+        return _Ending(Outcome.DONE, before=before)
+
+    def _not_now(self, books: Books, move: Move, kind: CallKind) -> str:
+        """Why a written call is not made after all; "" it is made."""
+        if books.paused:
+            return "paused"
+        if self._policy.level != "act":
+            return f"the level is {self._policy.level}"
+        if kind in POWER_OFF:
+            if move.state is not MoveState.STOPPING:
+                return "the way back has begun"
+            if move.window is None or not move.window.holds(self._clock.now()):
+                return "its window does not hold any more"
+        return ""
+
+    def _record(self, number: int, call: int, ending: _Ending) -> None:
+        with self._store.transaction() as transaction:
+            draft = Draft(transaction.books(), self._clock.now())
+            moves.outcome(
+                draft,
+                number,
+                call,
+                ending.outcome,
+                reason=ending.reason,
+                again_at=ending.again_at,
+                before=ending.before,
+            )
+            changes, posts = close(draft, self._policy)
+            if changes:
+                transaction.record(changes, posts)
+
+
+def step_for(books: Books, move: Move) -> LabStep:
+    """What a move asks of vCenter: its written call, or the change that it plans."""
+    order = moves.step_of(books, move)
+    put, take = tuple(order.put), tuple(order.take)
+    return LabStep(order.vcenter, order.machine, order.kind, put, take, order.lock_memory, order.reservation_mb)

@@ -1,0 +1,68 @@
+"""How a draft becomes what is recorded: its changes, and each news in words.
+
+``desk`` and ``rounds`` call it at the end of every writing transaction, inside it. Nothing here reads a clock, talks to a network
+or decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bot.domain.draft import Changes, Draft
+from bot.domain.model import Books, MachineId
+from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
+from bot.service import words
+from bot.service.ports import Post
+
+URGENT = frozenset({NewsKind.LAST_CALL, NewsKind.OFFER, NewsKind.GUEST_HANGS, NewsKind.STUCK})
+"""News that a person must act on soon: ahead of all else in the outbox."""
+
+
+def books_of(draft: Draft) -> Books:
+    """The books as they are after the draft: what its messages talk about."""
+    return replace(
+        draft.books,
+        cards=dict(draft.cards),
+        machines=dict(draft.machines),
+        requests=dict(draft.requests),
+        leases=dict(draft.leases),
+        moves=dict(draft.moves),
+        agreements=dict(draft.agreements),
+        holds=frozenset(draft.holds),
+        paused=draft.paused,
+    )
+
+
+def close(draft: Draft, policy: Policy) -> tuple[Changes, tuple[Post, ...]]:
+    """What to record: the changes, and their news as posts, in the order in which they were told."""
+    changes = draft.changes()
+    after = books_of(draft) if changes.news else draft.books
+    return changes, tuple(_post(item, after, draft, policy) for item in changes.news)
+
+
+def called(changes: Changes) -> tuple[MachineId, ...]:
+    """Machines whose guests are to be told of a restart that is near, each once."""
+    return tuple(dict.fromkeys(_machine(item) for item in changes.news if item.kind is NewsKind.LAST_CALL))
+
+
+def latest(posts: Iterable[Post]) -> list[Post]:
+    """Without posts that a later one with the same audience and key replaces; order kept."""
+    kept: dict[tuple[str, str], Post] = {}
+    for at, post in enumerate(posts):
+        kept[(post.to, post.key or f"\0{at}")] = post
+    return list(kept.values())
+
+
+def _post(item: News, after: Books, draft: Draft, policy: Policy) -> Post:
+    reply = words.news(item, after, draft.now, policy)
+    return Post(0, item.to, reply, key=item.key, once=item.once, at=draft.now, priority=0 if item.kind in URGENT else 1)
+
+
+def _machine(item: News) -> MachineId:
+    if item.machine is not None:
+        return item.machine.uuid
+    if item.move is not None:
+        return item.move.machine
+    raise ValueError("a last call names its machine or its move")

@@ -1,0 +1,249 @@
+"""The door of time: one pass of the clockwork at a time.
+
+A round looks, decides in one transaction, begins the calls that were written, and goes. Wiring calls :meth:`Rounds.round` from one
+thread at each beat and after each wake, :meth:`Rounds.run_voice` on another. Talking to vCenter and Slack never happens inside a
+transaction. Each chore is guarded alone: logged with its cause, stops no other.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain import windows
+from bot.domain.decide import decide
+from bot.domain.draft import Draft
+from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+from bot.service.performing import Performer, step_for
+from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, Voice
+from bot.service.recording import called, close
+from bot.service.telling import Teller
+
+log = logging.getLogger(__name__)
+
+BEAT = timedelta(seconds=15)
+"""Between rounds when nothing is on its way; of the bot's clock."""
+
+BEAT_MOVING = timedelta(seconds=2)
+"""Between rounds while a move is open."""
+
+AWAY = timedelta(minutes=5)
+"""A vCenter without an answer for that long is told to the admins."""
+
+DRY_AHEAD = timedelta(minutes=30)
+"""A move whose window is that near is tried dry in each round; one farther away, each DRY_EVERY."""
+
+DRY_EVERY = timedelta(minutes=10)
+"""See DRY_AHEAD."""
+
+QUIET_STATES = frozenset({MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED})
+"""Moves that need no hurry."""
+
+
+@dataclass(frozen=True)
+class _Dry:
+    """A dry run that was made."""
+
+    step: LabStep  # of what
+    at: datetime  # when
+    blockers: tuple[str, ...]  # what it found
+
+
+class Rounds:
+    """One for a process. :meth:`round` belongs to one thread; :meth:`ready` and :meth:`poke` to any."""
+
+    def __init__(
+        self,
+        store: Store,
+        lab: Lab,
+        voice: Voice,
+        people: People,
+        clock: Clock,
+        policy: Policy,
+        run: str,
+        wake: Callable[[], None],
+        claim: Callable[[], bool] | None = None,
+        board_every: float = 10.0,
+    ) -> None:
+        """``run``: id of this process. ``wake``: asks for a round soon, from any thread. ``claim``: renews the right to be
+        the bot of this database, False if another has it (None: it is not asked)."""
+        self._store, self._lab, self._people = store, lab, people
+        self._clock, self._policy, self._run = clock, policy, run
+        self._wake, self._claim = wake, claim
+        self._performer = Performer(store, lab, clock, policy, run, self.poke)
+        self._teller = Teller(store, voice, people, clock, policy, board_every)
+        self._dry: dict[int, _Dry] = {}
+        self._away: dict[str, datetime] = {}  # vCenter -> since when it does not answer
+        self._lock = threading.Lock()
+        self._pokes = 0  # reasons for a round so far
+        self._good: tuple[datetime, int] | None = None  # when the last good round began, and the pokes it saw
+
+    # ---- the round
+
+    def round(self) -> timedelta:
+        """One pass. Never raises. Returns when the next is due, by the bot's clock, if nothing wakes it before."""
+        began = self._clock.now()
+        with self._lock:
+            pokes = self._pokes
+        if self._claim is not None and not self._claim():
+            log.error("another bot has this database: this one does nothing")
+            return BEAT
+        seen = self._look()
+        books: Books | None = None
+        with self._chore("the decision"):
+            books = self._decide(seen)
+        if books is None:
+            return BEAT
+        with self._chore("beginning the calls"):
+            self._performer.start(books)
+        self._teller.poke()
+        with self._lock:
+            self._good = (began, pokes)
+        moving = any(move.state not in QUIET_STATES for move in books.moves.values())
+        return BEAT_MOVING if moving or self._last_call_runs(books) else BEAT
+
+    def poke(self) -> None:
+        """Something happened that a round should see: wakes one, and the voice."""
+        with self._lock:
+            self._pokes += 1
+        self._teller.poke()
+        self._wake()
+
+    def ready(self, after: datetime) -> bool:
+        """A good round began at or after this instant, it saw all that was said before, the outbox is empty, no call is made."""
+        return not self.unready(after)
+
+    def unready(self, after: datetime) -> str:
+        """What :meth:`ready` waits for, in a few words; "" it is ready."""
+        with self._lock:
+            good, pokes = self._good, self._pokes
+        if good is None or good[0] < after:
+            return "no good round began after this instant"
+        if self._performer.busy():
+            return "a call to vCenter is being made"
+        if good[1] != pokes:
+            return "something happened since the last round"
+        if self._store.pending():
+            return "messages wait in the outbox"
+        return ""
+
+    def run_voice(self, stop: threading.Event) -> None:
+        """Tell what is in the outbox, and keep the board, until stopped."""
+        self._teller.run(stop)
+
+    def tell(self) -> int:
+        """Send what is due now, the board included; returns how many messages went out."""
+        self._teller.show_board()
+        return self._teller.tell()
+
+    def close(self) -> None:
+        """Wait for calls that are being made. What was written and not begun is taken up by the next run."""
+        self._performer.close()
+
+    # ---- looking
+
+    def _look(self) -> Seen | None:
+        """One look, kept for all processes; None if no vCenter answered whole."""
+        seen: Seen | None = None
+        with self._chore("the look"):
+            try:
+                seen = self._lab.look()
+            except LabError as error:
+                log.warning("no look: %s", error)
+        if seen is not None and seen.complete:
+            with self._chore("keeping the look"):
+                self._store.keep_look(seen)
+            return seen
+        return None
+
+    def _missing(self, books: Books, seen: Seen | None, draft: Draft) -> None:
+        """Tell the admins, once, of a vCenter that has not answered for a while."""
+        wanted = {card.vcenter for card in books.cards.values()} | {m.vcenter for m in books.machines.values()}
+        complete = seen.complete if seen is not None else frozenset()
+        for name in sorted(self._away.keys() - (wanted - complete)):
+            log.info("vCenter %s answers again", name)
+            del self._away[name]
+        for name in sorted(wanted - complete):
+            since = self._away.setdefault(name, draft.now)
+            if draft.now - since >= AWAY:
+                reason = f"vCenter {name} does not answer; nothing is granted or moved there until it does"
+                once = f"vcenter {name} {since.isoformat()}"
+                draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, until=since, reason=reason))
+
+    # ---- deciding
+
+    def _decide(self, seen: Seen | None) -> Books:
+        """The whole policy in one transaction. Returns the books as they are afterwards, for the calls."""
+        before = self._store.read()
+        people = self._known(before)
+        dry = self._dry_runs(before)
+        readings = self._store.readings()
+        with self._store.transaction() as transaction:
+            draft = Draft(transaction.books(), self._clock.now())
+            for person in _persons(draft.books):  # of those who came since, the network is not asked in here
+                people.setdefault(person, Person(person, person, self._policy.zone))
+            decide(draft, seen, readings, people, self._policy, self._run, dry)
+            self._missing(draft.books, seen, draft)
+            changes, posts = close(draft, self._policy)
+            if changes:
+                transaction.record(changes, posts)
+        for machine in called(changes):
+            with self._chore("an order for a guest"):
+                self._store.order(machine, "last call", draft.now)
+        return self._store.read()
+
+    def _known(self, books: Books) -> dict[PersonId, Person]:
+        """Everybody whom the rules may ask about."""
+        return {id: self._people.person(id) for id in sorted(_persons(books) | set(self._people.admins()))}
+
+    def _dry_runs(self, books: Books) -> dict[int, tuple[str, ...]]:
+        """What would stand in the way of each planned move that has a window to come. By move number."""
+        planned = {move.number: move for move in books.moves.values() if move.state is MoveState.PLANNED}
+        self._dry = {number: dry for number, dry in self._dry.items() if number in planned}
+        for number, move in planned.items():
+            with self._chore(f"the dry run of m{number}"):
+                self._try_dry(books, move)
+        return {number: dry.blockers for number, dry in self._dry.items()}
+
+    def _try_dry(self, books: Books, move: Move) -> None:
+        machine = books.machines.get(move.machine)
+        if machine is None or not move.wishes or self._policy.level == "watch":
+            return
+        now = self._clock.now()
+        ahead = windows.next_window(
+            books.agreements.values(), move.machine, now, windows.usual(machine, self._policy), self._policy
+        )
+        if ahead is None:
+            return
+        step, last = step_for(books, move), self._dry.get(move.number)
+        near = ahead[1].start - now <= DRY_AHEAD
+        if last is not None and last.step == step and not near and now - last.at < DRY_EVERY:
+            return
+        try:
+            self._dry[move.number] = _Dry(step, now, tuple(self._lab.dry_run(step)))
+        except LabError as error:
+            log.warning("no dry run of m%d: %s", move.number, error)
+
+    def _last_call_runs(self, books: Books) -> bool:
+        planned = (move for move in books.moves.values() if move.state is MoveState.PLANNED)
+        return any(move.last_call is not None for move in planned)
+
+    @contextmanager
+    def _chore(self, name: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except Exception:
+            log.exception("%s failed", name)
+
+
+def _persons(books: Books) -> set[PersonId]:
+    """Everybody whom the books name."""
+    owners = (owner for machine in books.machines.values() for owner in machine.owners)
+    named = (*books.requests.values(), *books.leases.values(), *books.agreements.values())
+    return {*owners, *(value.person for value in named)} - {BOT, ""}

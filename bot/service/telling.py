@@ -1,0 +1,163 @@
+"""Drains the outbox and keeps the board.
+
+Runs on a thread of its own (:meth:`Teller.run`), so that a slow Slack holds nobody up. Messages go out at least once, in order
+for each audience. What to say was decided and put into words when it was recorded; only the board is rendered here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain.draft import Changes
+from bot.domain.model import PersonId
+from bot.domain.news import ADMINS, CHANNEL
+from bot.domain.policy import Policy
+from bot.service import words
+from bot.service.ports import (
+    Address,
+    Clock,
+    Gone,
+    Name,
+    People,
+    Post,
+    Reply,
+    Store,
+    TryLater,
+    Unreachable,
+    Voice,
+    VoiceError,
+)
+
+log = logging.getLogger(__name__)
+
+BOARD = "board"
+"""The key under which the store remembers where the board stands."""
+
+
+class Teller:
+    """One for a process; :meth:`tell` and :meth:`show_board` belong to one thread, :meth:`poke` to any."""
+
+    def __init__(
+        self, store: Store, voice: Voice, people: People, clock: Clock, policy: Policy, board_every: float = 10.0
+    ) -> None:
+        """``board_every``: real seconds between two edits of the board."""
+        self._store, self._voice, self._people = store, voice, people
+        self._clock, self._policy, self._board_every = clock, policy, board_every
+        self._poked = threading.Event()
+        self._quiet_until: dict[PersonId, float] = {}  # audience -> real second before which it is left alone
+        self._shown: Reply | None = None  # the board as it was last handed to the outbox
+        self._shown_at: float | None = None  # real
+
+    # ---- the thread
+
+    def poke(self) -> None:
+        """Something may wait in the outbox."""
+        self._poked.set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Tell until stopped; looks by itself twice a second, because other processes write into the outbox too."""
+        while not stop.is_set():
+            self._poked.wait(0.5)
+            self._poked.clear()
+            for chore in (self.show_board, self.tell):
+                _guarded(chore)
+
+    # ---- the outbox
+
+    def tell(self) -> int:
+        """Send what is due; returns how many left the outbox. A failure of one audience holds up no other."""
+        out = 0
+        for post in self._store.unsent(self._clock.now()):
+            if self._clock.real() < self._quiet_until.get(post.to, 0.0):
+                continue
+            try:
+                out += self._send(post)
+            except TryLater as later:
+                self._later(post, str(later), later.after)
+            except Unreachable as never:
+                self._give_up(post, str(never))
+                out += 1
+            except VoiceError as error:
+                self._later(post, str(error), timedelta(seconds=5 * min(60, 2**post.tries)))
+        return out
+
+    def _send(self, post: Post) -> bool:
+        if post.to == ADMINS:
+            return self._expand(post)
+        at = self._deliver(post)
+        self._store.sent(post, at, self._clock.now())
+        if post.key == BOARD and at != post.standing:
+            _guarded(lambda: self._voice.pin(at))
+        return True
+
+    def _deliver(self, post: Post) -> Address:
+        if post.standing is not None:
+            try:
+                return self._voice.edit(post.standing, post.reply)
+            except Gone as gone:
+                log.info("the message %s to %s was deleted, it is posted anew: %s", post.key, post.to, gone)
+                self._store.forget_standing(post.to, post.key)
+        return self._voice.post(post.to, post.reply)
+
+    def _expand(self, post: Post) -> bool:
+        """One message for each admin, each with its own fate."""
+        admins = tuple(self._people.admins())
+        if not admins:
+            raise Unreachable("there are no admins; name them in the settings, [site] admins")
+        with self._store.transaction() as transaction:
+            transaction.record(Changes(), [replace(post, id=0, to=admin, once="", standing=None) for admin in admins])
+        self._store.sent(post, None, self._clock.now())
+        self._poked.set()
+        return True
+
+    def _later(self, post: Post, why: str, after: timedelta) -> None:
+        # Slack counts real seconds, the store knows the clock that may run faster or stand still: so the waiting is done
+        # here, and whoever starts anew just hears it again.
+        log.warning("post %d to %s waits %s: %s", post.id, post.to, after, why)
+        self._quiet_until[post.to] = self._clock.real() + after.total_seconds()
+        self._store.delayed(post, self._clock.now(), why)
+
+    def _give_up(self, post: Post, why: str) -> None:
+        log.error("post %d to %s is given up: %s", post.id, post.to, why)
+        now = self._clock.now()
+        self._store.given_up(post, why, now)
+        if post.to == ADMINS or post.to in set(self._people.admins()):
+            return  # whom else to tell: the log has it
+        whom: tuple[str | Name, ...] = ("the channel",) if post.to == CHANNEL else (Name(post.to),)
+        notice = Reply((("I cannot reach ", *whom, ": ", why), ("What I wanted to say: ", plain(post.reply)[:300])))
+        with self._store.transaction() as transaction:
+            once = f"unreachable:{post.to}:{now.date().isoformat()}"
+            if once not in transaction.books().said:
+                transaction.record(Changes(), [Post(0, ADMINS, notice, once=once, at=now)])
+
+    # ---- the board
+
+    def show_board(self) -> bool:
+        """Hand the board to the outbox if it changed and the last time is long enough ago. Returns whether it did."""
+        real = self._clock.real()
+        if self._shown_at is not None and real - self._shown_at < self._board_every:
+            return False
+        now = self._clock.now()
+        board = words.board(self._store.read(), self._store.last_look(), now, self._policy)
+        if board == self._shown:
+            return False
+        with self._store.transaction() as transaction:
+            transaction.record(Changes(), [Post(0, CHANNEL, board, key=BOARD, at=now, priority=2)])
+        self._shown, self._shown_at = board, real
+        return True
+
+
+def plain(reply: Reply) -> str:
+    """The first line of a message, for logs."""
+    return "".join(span if isinstance(span, str) else next(iter(vars(span).values())) for span in reply.lines[0])
+
+
+def _guarded(chore: Callable[[], object]) -> None:
+    try:
+        chore()
+    except Exception:
+        log.exception("%s failed", getattr(chore, "__name__", "a chore"))
