@@ -252,7 +252,9 @@ class _Ear:
 
     def _ref(self, raw: str, word: str) -> Ref | None:
         if found := _LABEL.fullmatch(word):
-            return Ref(RefKind.LABEL, str(int(found[1].rstrip("abcdefghijklmnopqrstuvwxyz"))) + found[1].lstrip("0123456789"))
+            return Ref(
+                RefKind.LABEL, str(int(found[1].rstrip("abcdefghijklmnopqrstuvwxyz"))) + found[1].lstrip("0123456789")
+            )
         if found := _PERSON.fullmatch(raw):
             return Ref(RefKind.PERSON, found[1])
         if len(word) > 1 and raw.startswith("@"):
@@ -267,7 +269,11 @@ class _Ear:
 
     def _flag(self) -> bool:
         if self.low[self.at] in ("even", "hard"):
-            for flag, said in (("even if busy", ["even", "if", "busy"]), ("hard", ["hard", "stop"]), ("hard", ["hard"])):
+            for flag, said in (
+                ("even if busy", ["even", "if", "busy"]),
+                ("hard", ["hard", "stop"]),
+                ("hard", ["hard"]),
+            ):
                 if self.low[self.at : self.at + len(said)] == said:
                     self.flags.add(flag)
                     self.at += len(said)
@@ -292,7 +298,9 @@ class _Ear:
     def _counted(self) -> bool:
         word = self.low[self.at]
         if word in NUMBER_WORDS:
-            raise BadCount(text=self.words[self.at], most=len(self.names.cards), hint=str(NUMBER_WORDS.index(word) or 1))
+            raise BadCount(
+                text=self.words[self.at], most=len(self.names.cards), hint=str(NUMBER_WORDS.index(word) or 1)
+            )
         times = _TIMES.fullmatch(word)
         if not times and not _COUNT.fullmatch(word):
             return False

@@ -207,7 +207,9 @@ class _Reader:
                 raise InThePast(text=self.text, hint=self._example())
             if found >= self.today and found <= self.today + FARTHEST:
                 if day.weekday is not None and day.weekday != found.weekday():
-                    raise Unclear(text=self.text, hint=f"{WEEKDAYS[found.weekday()]} {_date_words(found, self.today)[4:]}")
+                    raise Unclear(
+                        text=self.text, hint=f"{WEEKDAYS[found.weekday()]} {_date_words(found, self.today)[4:]}"
+                    )
                 return found
         raise Unclear(text=self.text, hint=self._example())
 
@@ -394,4 +396,3 @@ def _date_words(day: date, today: date) -> str:
     if day > today + 180 * DAY:
         return day.isoformat()
     return f"{WEEKDAYS[day.weekday()]} {day.day} {MONTHS[day.month - 1]}"
-

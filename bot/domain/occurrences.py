@@ -1,0 +1,141 @@
+"""When agreements hold: the calendar of windows, without changing anything.
+
+Used through ``windows``, by planner, moves and words. A named window was fixed when it was agreed; a standing one is local wall time of a
+named zone and may cross midnight. On a clock-change night an end that does not exist is the next existing minute and an ambiguous
+one is the first; an occurrence that becomes empty, or shorter than the machine's usual restart, is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from bot.domain.hours import DAY, local, wall
+from bot.domain.model import Agreement, AgreementKind, AgreementState, Machine, MachineId, Pattern, Reading, Window
+from bot.domain.policy import Policy
+
+LOOK_AHEAD = 15
+"""Days in which a weekly window comes again at least once, also if one occurrence is too short by a clock change."""
+
+
+def usual(machine: Machine, policy: Policy) -> timedelta:
+    """How long a restart of the machine takes: the slowest of its last ten; the policy's guess before the first."""
+    return timedelta(seconds=max(machine.durations_s[-10:])) if machine.durations_s else policy.usual_first
+
+
+def occurrence(agreement: Agreement, now: datetime, policy: Policy, usual: timedelta) -> Window | None:
+    """The current or next occurrence that may be used: not skipped, not too short, and not over.
+
+    A current one may have too little left for another restart; ``open_window`` and ``next_window`` look at that.
+    """
+    found = _coming(agreement, now, usual)
+    return found[0] if found else None
+
+
+def begin_by(agreement: Agreement, window: Window, usual: timedelta, policy: Policy) -> datetime:
+    """Until when (inclusive) a restart may begin in a window: the usual duration to spare; "now" within 30 min."""
+    latest = window.end - usual
+    return min(latest, window.start + policy.now_within) if agreement.now else latest
+
+
+def open_window(
+    agreements: Iterable[Agreement], machine: MachineId, now: datetime, usual: timedelta, policy: Policy
+) -> tuple[Agreement, Window] | None:
+    """The agreement that allows a restart to begin now, and its window.
+
+    Of several: those that hold although something runs come first, then those with a hard stop, then the one that is open longest.
+    """
+    found = next_window(agreements, machine, now, usual, policy)
+    return found if found and found[1].holds(now) else None
+
+
+def next_window(
+    agreements: Iterable[Agreement], machine: MachineId, now: datetime, usual: timedelta, policy: Policy
+) -> tuple[Agreement, Window] | None:
+    """The soonest occurrence in which a restart may still begin, also the current one, and its agreement."""
+    found = [
+        (agreement, window)
+        for agreement in agreements
+        if agreement.machine == machine and (window := _beginnable(agreement, now, usual, policy))
+    ]
+    return min(found, key=lambda pair: (max(pair[1].start, now), *_rank(*pair)), default=None)
+
+
+def _rank(agreement: Agreement, window: Window) -> tuple[bool, bool, float, int]:
+    gives_way = agreement.kind is AgreementKind.STANDING and not agreement.even_if_busy
+    return gives_way, not agreement.hard, -window.end.timestamp(), agreement.number
+
+
+def _beginnable(agreement: Agreement, now: datetime, usual: timedelta, policy: Policy) -> Window | None:
+    for window in _coming(agreement, now, usual):
+        if now <= begin_by(agreement, window, usual, policy):
+            return window
+    return None
+
+
+def _coming(agreement: Agreement, now: datetime, usual: timedelta) -> list[Window]:
+    """Up to two usable occurrences that are not over, in order: a current one may have too little left."""
+    if agreement.state is not AgreementState.OPEN:
+        return []
+    skipped = {skip.start for skip in agreement.skips}
+    if agreement.pattern is None:
+        fixed = [agreement.window] if agreement.window else []
+        return [window for window in fixed if window.end > now and _fits(window, usual, skipped)]
+    found: list[Window] = []
+    today = local(now, agreement.pattern.zone).date()
+    for ahead in range(-1, LOOK_AHEAD + 7 * len(skipped)):
+        day = today + ahead * DAY
+        if day.weekday() not in agreement.pattern.days:
+            continue
+        window = pattern_window(agreement.pattern, day)
+        if window.end > now and _fits(window, usual, skipped):
+            found.append(window)
+        if len(found) == 2:
+            break
+    return found
+
+
+def _fits(window: Window, usual: timedelta, skipped: set[datetime]) -> bool:
+    return window.end - window.start >= max(usual, timedelta(microseconds=1)) and window.start not in skipped
+
+
+def pattern_window(pattern: Pattern, day: date) -> Window:
+    """The stretch of a pattern that begins on a local day. Empty (end not after start) if a clock change takes it away."""
+    ends = day if pattern.end > pattern.start else day + DAY
+    return Window(wall(day, pattern.start, pattern.zone), wall(ends, pattern.end, pattern.zone))
+
+
+def rebase_now(agreement: Agreement, at: datetime, policy: Policy) -> Agreement:
+    """The same "now", begun at another instant: for a receiver, when its device is clean.
+
+    Anything else, and a "now" to which somebody said "not now", comes back as it is.
+    """
+    skipped = any(agreement.window and skip.start == agreement.window.start for skip in agreement.skips)
+    if not agreement.now or skipped or agreement.state is not AgreementState.OPEN:
+        return agreement
+    return replace(agreement, window=now_window(at, policy))
+
+
+def now_window(at: datetime, policy: Policy) -> Window:
+    """The window of a "now" that begins at an instant: begin within 30 min, take 45."""
+    return Window(at, at + policy.now_within + policy.now_lasts)
+
+
+def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool | None, str]:
+    """Whether somebody works in a guest, and who or what, in words. None: it cannot be seen from here.
+
+    Jobs and logins count; a machine that only serves its own desktop has neither.
+    """
+    if reading is None:
+        return None, "no word from inside"
+    silent = now - reading.at
+    if silent > policy.reading_stale:
+        return None, f"no word from inside for {max(1, int(silent.total_seconds() // 60))} min"
+    if reading.stopping:
+        return None, "the guest is going down"
+    parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
+    parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []
+    users = sorted({login.user for login in reading.logins})
+    parts += [f"logged in: {', '.join(users[:3])}{' and others' if len(users) > 3 else ''}"] if users else []
+    return bool(parts), "; ".join(parts) or "nothing runs"
