@@ -20,7 +20,8 @@ PC: Any = vmodl.query.PropertyCollector
 
 def property_type(kind: Any, path: str) -> Any:
     """The declared type at ``path`` of ``kind``, or a Refusal (InvalidProperty)."""
-    for step in path.split("."):
+    steps = path.split(".")
+    for number, step in enumerate(steps, start=1):
         name, _, key = step.partition("[")
         table = {p.name: p.type for p in kind._GetPropertyList()} if hasattr(kind, "_GetPropertyList") else {}
         if name not in table:
@@ -28,7 +29,7 @@ def property_type(kind: Any, path: str) -> Any:
                 vmodl.query.InvalidProperty(name=path), f"The property '{path}' is not valid for this object."
             )
         kind = table[name]
-        if key or (step is not path.split(".")[-1] and issubclass(kind, list)):
+        if key or (number < len(steps) and issubclass(kind, list)):
             kind = kind.Item
     return kind
 
