@@ -58,7 +58,10 @@ class Acts:
 
     def notice(self, person: Person, place: str | None, text: str) -> None:
         """A line that Slack itself shows to one person."""
-        self.space.tell({"type": "notice", "person": person.id, "channel": place, "text": text}, frozenset({person.id}))
+        self.space.tell(
+            {"type": "notice", "person": person.id, "channel": place, "text": text, "shown": self.space.watch()},
+            frozenset({person.id}),
+        )
 
     # -- commands and typing ------------------------------------------------------------------------------------------
 

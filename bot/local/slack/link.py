@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ class Link:
         self._next = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._opened = asyncio.Event()  # set while somebody is connected
+        self.on_change: Callable[[int], None] = lambda _: None  # told how many are connected
 
     def ticket(self) -> str:
         """A ticket for one connection."""
@@ -74,6 +76,7 @@ class Link:
         await ws.prepare(request)
         self.connections.append(ws)
         self._opened.set()
+        self.on_change(len(self.connections))
         try:
             await ws.send_json({
                 "type": "hello", "num_connections": len(self.connections),
@@ -90,6 +93,7 @@ class Link:
                 self.connections.remove(ws)
             if not self.connections:
                 self._opened.clear()
+            self.on_change(len(self.connections))
         return ws
 
     def _take(self, text: str) -> None:

@@ -302,7 +302,10 @@ class Workspace:
         """Puts a message in its place."""
         message = replace(message, shown=self.watch())
         self.messages[message.channel][message.ts] = message
-        self.tell({"type": "message", "message": message.to_drive()}, self.viewers(message))
+        seen_by = self.viewers(message)
+        self.tell({"type": "message", "message": message.to_drive()}, seen_by)
+        if message.only_for or self.places[message.channel].im_of is not None:
+            self.tell({"type": "stir", "people": sorted(seen_by - {BOT_USER_ID, message.user})})  # that, not what
         return message
 
     def edit(self, message: Message, now: float) -> Message:

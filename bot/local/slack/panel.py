@@ -13,7 +13,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, web
 if TYPE_CHECKING:
     from bot.local.slack.server import Slack
 
-_PATH = re.compile(r"[A-Za-z0-9_/-]{1,200}")
+_PATH = re.compile(r"[A-Za-z0-9_.:/ -]{1,200}")
 
 
 def panel_routes(slack: Slack) -> list[web.RouteDef]:
@@ -23,6 +23,7 @@ def panel_routes(slack: Slack) -> list[web.RouteDef]:
         web.get("/_drive/vcenter/events", panel.events),
         web.get("/_drive/vcenter/{path:.+}", panel.get),
         web.post("/_drive/vcenter/{path:.+}", panel.post),
+        web.delete("/_drive/vcenter/{path:.+}", panel.post),
     ]
 
 
@@ -38,7 +39,7 @@ class _Panel:
         return await self._pass(request, b"")
 
     async def post(self, request: web.Request) -> web.Response:
-        """An act."""
+        """An act, or the end of one (DELETE)."""
         if request.content_type != "application/json":
             return web.json_response({"error": "send application/json"}, status=415)
         return await self._pass(request, await request.read())

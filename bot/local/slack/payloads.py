@@ -16,16 +16,18 @@ VERIFICATION_TOKEN = "local-verification-token"
 
 _TOKEN = re.compile(r"<(?:@[UW][A-Z0-9]{7,}|#[CG][A-Z0-9]{7,})(?:\|[^<>]*)?>")
 _NAME = re.compile(r"(?<![\w@.])@([A-Za-z0-9][\w.-]*)")
+_URL = re.compile(r"(?<![\w<|])https?://[^\s<>|]+[^\s<>|.,;:!?)'\"]")
 _CHANNEL = re.compile(r"(?<![\w#&])#([a-z0-9][a-z0-9_-]*)")
 
 
 def escaped(space: Workspace, text: str, *, names: bool = False) -> str:
-    """Typed text as Slack hands it on: `&<>` as entities, `@bob` and `#gpu` as ids (`names`: with `|bob` behind)."""
+    """Typed text as Slack hands it on: `&<>` as entities, addresses in `<>`, `@bob` and `#gpu` as ids (`names`: with `|bob`)."""
     kept = _TOKEN.split(text)
     tokens = _TOKEN.findall(text)
     made = []
     for index, part in enumerate(kept):
         part = part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        part = _URL.sub(lambda found: f"<{found[0]}>", part)
         part = _NAME.sub(lambda found: _mention(space, found, names), part)
         part = _CHANNEL.sub(lambda found: _place(space, found, names), part)
         made.append(part + (tokens[index] if index < len(tokens) else ""))

@@ -42,6 +42,7 @@ from bot.local.slack.model import (
 PAGE = Path(__file__).parent / "page"
 ALL_METHODS = {**METHODS, **VIEW_METHODS}
 JOURNAL = 5_000  # calls remembered
+CLOCK_LOOK_S = 0.5  # how often the clock file's stat is looked at
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Slack:
         self.subscribers: set[tuple[str | None, asyncio.Queue[Json]]] = set()
         self.space.listeners.append(self._fan_out)
         self.space.watch = self.virtual.unix
+        self.link.on_change = lambda n: self.space.tell({"type": "link", "connections": n})
 
     def now(self) -> float:
         """Slack's clock: unix seconds, real."""
@@ -87,6 +89,15 @@ class Slack:
         for person, queue in self.subscribers:
             if person is None or only is None or person in only:
                 queue.put_nowait(event)
+
+    async def keep_watch(self) -> None:
+        """Tells the page when the clock file was replaced."""
+        rate = self.virtual.rate()
+        while True:
+            await asyncio.sleep(CLOCK_LOOK_S)
+            if (fresh := self.virtual.rate()) != rate:
+                rate = fresh
+                self.space.tell({"type": "clock", "now": self.virtual.unix(), "speed": rate.speed})
 
     # -- Web API ------------------------------------------------------------------------------------------------------
 
@@ -198,6 +209,7 @@ class Slack:
             "messages": [m.to_drive() for m in sorted(messages, key=lambda m: float(m.ts))],
             "view": space.views[stack[-1]].to_api() if stack else None, "home": home.to_api() if home else None,
             "vcenter": self.setup.vcenter_drive is not None, "now": self.virtual.unix(),
+            "speed": self.virtual.rate().speed,
         }  # fmt: skip
 
 
@@ -257,9 +269,11 @@ async def serving(setup: Setup, port: int = 0) -> AsyncIterator[Running]:
     await site.start()
     bound = runner.addresses[0][1]
     slack.acts.base = f"http://127.0.0.1:{bound}"
+    watch = asyncio.create_task(slack.keep_watch())
     try:
         yield Running(slack, slack.acts.base)
     finally:
+        watch.cancel()
         slack.faults.clear()
         for _, queue in list(slack.subscribers):
             queue.put_nowait({"type": "bye"})

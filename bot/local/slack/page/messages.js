@@ -1,0 +1,44 @@
+// One message: who, when, what, and the buttons that work.
+
+import { avatar, el, icon, postJson } from "./dom.js";
+import { renderBlocks } from "./blocks.js";
+import { askConfirm } from "./modal.js";
+import { mrkdwn } from "./mrkdwn.js";
+import { clockTime, fullTime } from "./times.js";
+
+const EYE = "M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8zM8 6.2a1.8 1.8 0 1 0 .01 0";
+
+export function messageNode(message, app, names, follows = false) {
+  const isBot = message.user === app.bot.id;
+  const name = names.person(message.user) ?? message.user;
+  const body = el("div", { class: "body" });
+  const time = el("time", { title: fullTime(message.shown) }, clockTime(message.shown));
+  const edited = message.edits ? el("span", { class: "edited", title: `edited ${message.edits} time${message.edits > 1 ? "s" : ""}` }, "(edited)") : null;
+  if (!follows) {
+    const says = isBot ? el("span", { class: "app", title: `What a notification says:\n${message.text}` }, "APP") : null;
+    body.append(el("div", { class: "who" }, el("b", {}, name), says, time, edited));
+  }
+  if (message.ephemeral) body.append(el("div", { class: "only" }, icon(EYE), "Only visible to you"));
+  body.append(content(message, app, names));
+  if (follows && edited) body.append(edited);
+  if (message.reactions) body.append(el("div", { class: "reactions" }, ...message.reactions.map((one) => el("span", {}, ...mrkdwn(`:${one.name}:`, names), ` ${one.count}`))));
+  return el("article", { class: `message ${message.ephemeral ? "ephemeral" : ""} ${follows ? "follows" : ""}`, "data-ts": message.ts, "data-user": name },
+    follows ? el("span", { class: "gutter" }, time.cloneNode(true)) : avatar(name, isBot), body);
+}
+
+function content(message, app, names) {
+  if (!message.blocks?.length) return el("div", { class: "text" }, ...mrkdwn(message.text, names));
+  const host = {
+    names, people: app.people, places: app.places, confirm: askConfirm,
+    act: (block, element, choose) => postJson("/_drive/click", {
+      person: app.me.name, channel: message.channel, ts: message.ts, block_id: block.block_id, action_id: element.action_id, choose,
+    }),
+  };
+  return el("div", { class: "blocks" }, ...renderBlocks(message.blocks, host));
+}
+
+/** A line of Slack itself: a command that failed. */
+export function noticeNode(notice) {
+  return el("article", { class: "message ephemeral notice", role: "status" }, avatar("!", false), el("div", { class: "body" },
+    el("div", { class: "who" }, el("b", {}, "Slackbot"), el("time", {}, clockTime(notice.shown))), el("div", { class: "only" }, icon(EYE), "Only visible to you"), el("div", { class: "text" }, notice.text)));
+}

@@ -1,0 +1,101 @@
+// Cards and machines as vCenter shows them, changing before the eyes, and the few things a person does inside a machine.
+
+import { el, icon, postJson } from "./dom.js";
+import { clockTime, now, speed, zone } from "./times.js";
+
+const POWER = { poweredOn: ["on", "on"], poweredOff: ["off", "off"], suspended: ["suspended", "wait"] };
+const GUEST = { booting: "starting", running: "", stopping: "shutting down", off: "" };
+const CARD = "M2 4.5h12v7H2zM6 8a1.6 1.6 0 1 0 .01 0M10.5 6.5v3M12.3 6.5v3";
+
+const seen = { state: null, before: {}, trouble: null, app: null };
+const root = () => document.getElementById("panel");
+
+export function setUpPanel(app) {
+  seen.app = app;
+  root().append(el("header", {}, el("h2", {}, "Cards and machines"), el("time", { id: "watch", class: "quiet" })), el("div", { id: "world" }, el("p", { class: "quiet" }, "No vCenter is connected.")));
+  setInterval(tick, 1000);
+  tick();
+  const source = new EventSource("/_drive/vcenter/events");
+  const take = ({ data }) => {
+    const state = JSON.parse(data);
+    if (state.cards) { seen.state = state; seen.trouble = null; draw(); }
+  };
+  source.addEventListener("state", take);
+  source.onmessage = take;
+  source.onerror = () => { if (seen.state) { seen.trouble = "vCenter does not answer; this is the last it said."; draw(); } };
+}
+
+function tick() {
+  const watch = document.getElementById("watch");
+  watch.textContent = clockTime(now()) + (speed() !== 1 ? ` · ${speed()}× faster` : "");
+  watch.title = `the clock of this workspace, ${zone() ?? ""}`;
+}
+
+const short = (pci) => pci.replace(/^0000:/, "").replace(/:00\.0$/, "");
+
+/** Whether what is shown under a name changed since it was last drawn. */
+function changed(key, value) {
+  const text = JSON.stringify(value);
+  const fresh = key in seen.before && seen.before[key] !== text;
+  seen.before[key] = text;
+  return fresh ? "flash" : "";
+}
+
+function draw() {
+  const { cards, vms, host } = seen.state;
+  const shown = vms.filter((vm) => !vm.template);
+  const focus = document.activeElement?.dataset?.key;
+  document.getElementById("world").replaceChildren(
+    ...(seen.trouble ? [el("p", { class: "error", role: "status" }, seen.trouble)] : []),
+    ...(host ? [el("p", { class: "quiet host" }, `${host.name}${host.maintenance ? ", in maintenance" : ""}${host.connection !== "connected" ? `, ${host.connection}` : ""}`)] : []),
+    el("div", { class: "cards" }, ...cards.map(cardNode)),
+    ...shown.map(vmNode),
+  );
+  if (focus) root().querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+}
+
+function cardNode(card) {
+  const where = card.bound ?? card.in_config[0] ?? null;
+  const note = card.fault ? `broken: ${card.fault}` : card.bound ? "at work in" : where ? "in the settings of" : card.active === false ? "not enabled" : "free";
+  const twice = card.in_config.length > 1 ? ` (also ${card.in_config.slice(1).join(", ")})` : "";
+  return el("div", { class: `card ${where ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(card.pci, card)}`, "data-pci": card.pci, title: `${card.model ?? "card"} at ${card.pci}` },
+    icon(CARD), el("b", {}, short(card.pci)), el("span", {}, note), where ? el("em", {}, where + twice) : null);
+}
+
+function vmNode(vm) {
+  const [word, tone] = POWER[vm.power] ?? [vm.power, "wait"];
+  const guest = vm.guest ?? {};
+  const doing = vm.question ? "waits for an answer" : (GUEST[guest.state] ?? guest.state ?? "");
+  const logins = guest.logins ?? [];
+  const jobs = guest.jobs ?? [];
+  return el("section", { class: `vm ${changed(vm.name, [vm.power, vm.cards, guest.state, logins, jobs])}`, "data-vm": vm.name },
+    el("h3", {}, el("i", { class: `lamp ${tone}` }), vm.name, el("small", { class: "quiet" }, doing || word)),
+    vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci), (guest.cards ?? []).includes(pci) ? null : el("small", {}, "not seen inside")))) : null,
+    logins.length ? el("p", { class: "quiet" }, `logged in: ${logins.map((one) => one.user ?? one).join(", ")}`) : null,
+    ...jobs.map((job) => el("p", { class: "job" }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}`),
+      actButton(vm, `end-${job.pid}`, "end", `job?pid=${job.pid}`, null, "DELETE"))),
+    el("div", { class: "acts" }, ...acts(vm, guest)));
+}
+
+function acts(vm, guest) {
+  const me = seen.app.me.name;
+  if (vm.power !== "poweredOn") return [actButton(vm, "on", "Power on", "power", { do: "on" })];
+  if (guest.state !== "running") return [];
+  const inside = (guest.logins ?? []).some((one) => (one.user ?? one) === me);
+  return [
+    actButton(vm, "job", "Start a job", "job", { user: me, name: "python train.py", gpu: vm.cards.length > 0 }),
+    inside ? actButton(vm, "out", "Log out", "logout", { user: me }) : actButton(vm, "in", "Log in", "login", { user: me }),
+    actButton(vm, "off", "Shut down", "power", { do: "shutdown" }),
+  ];
+}
+
+function actButton(vm, key, text, path, body, method = "POST") {
+  const node = el("button", { type: "button", class: "small", "data-key": `${vm.name}/${key}`, onclick: async () => {
+    const url = `/_drive/vcenter/vm/${encodeURIComponent(vm.name)}/${path}`;
+    node.classList.add("busy");
+    const answer = method === "POST" ? await postJson(url, body) : await fetch(url, { method, headers: { "Content-Type": "application/json" } }).then((reply) => reply.json()).catch(() => ({ error: "no answer" }));
+    node.classList.remove("busy");
+    if (answer.error) { node.title = answer.error; node.classList.add("bad"); node.textContent = `${text}: ${answer.error}`; }
+  } }, text);
+  return node;
+}
