@@ -1,0 +1,245 @@
+"""One step on one machine: read it anew, do nothing if the effect is there, else one call, and read back.
+
+Called by `lab`, one thread a machine. Runs again from its start after a new login, so nothing here trusts an earlier read
+except what memory settings were before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.domain.model import CallKind, Power
+from bot.edges.vsphere import change, power, tasks
+from bot.edges.vsphere.change import Targets
+from bot.edges.vsphere.client import Client, LostReplyError
+from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.faults import About, translate
+from bot.edges.vsphere.look import Memory
+from bot.edges.vsphere.machines import FULL_PATHS, HOST_PATHS, HostRow, Vm, read_host, read_vm
+from bot.edges.vsphere.vmomi import DataObject, Fault, Ref, vim, vmodl
+from bot.service.ports import Again, Before, LabStep, NeedsPerson
+
+log = logging.getLogger(__name__)
+TRIES = 4  # of a call that met somebody else's change or task
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every act on one vCenter needs."""
+
+    vcenter: VCenter
+    memory: Memory
+    targets: Targets
+    real: Callable[[], float]
+    more: frozenset[str] = frozenset()  # ids that count as GPUs besides NVIDIA's
+
+
+class Act:
+    """One step, until it is done or cannot be."""
+
+    def __init__(self, site: Site, step: LabStep) -> None:
+        self.site, self.step = site, step
+        self.before: Before | None = None
+        self.about = About(site.vcenter.name, site.vcenter.user, step.machine, step.kind)
+        self._stale = False  # a backing was refused once and fetched anew
+
+    def run(self, client: Client) -> Before | None:
+        """Do it. Raises LabError and NotAuthenticated, nothing else of pyVmomi's."""
+        try:
+            return self._tries(client)
+        except vim.fault.NotAuthenticated:
+            raise
+        except (Fault, tasks.StillRunningError, LostReplyError) as error:
+            raise translate(error, self.about) from error
+
+    def _tries(self, client: Client) -> Before | None:
+        met: DataObject = None
+        words = ""
+        for _ in range(TRIES):
+            vm = self._read(client)
+            try:
+                return self._once(client, vm)
+            except vim.fault.NotAuthenticated:
+                raise
+            except vim.fault.ConcurrentAccess as fault:
+                met = fault
+                log.info("%s: changed by somebody else meanwhile, reading it again", vm.name)
+            except vim.fault.TaskInProgress as fault:
+                met = fault
+                words = self._await_foreign(client, fault.task)
+                if words:
+                    raise Again(f"{vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
+            except vim.fault.InvalidDeviceSpec as fault:
+                if self._stale or not self.step.put or vm.power is not Power.OFF:
+                    raise
+                met, self._stale = fault, True
+                self.site.targets.drop(vm.host)
+            except LostReplyError as error:
+                met = error
+                if not self._settled(self._read(client)):
+                    raise
+        raise translate(met, self.about)
+
+    # -- one try --------------------------------------------------------------
+
+    def _once(self, client: Client, vm: Vm) -> Before | None:
+        if self._settled(vm):
+            return self._remember(vm)
+        if why := power.obstacle(vm):
+            raise NeedsPerson(why)
+        if not vm.connected or not vm.readable or vm.power is None:
+            raise Again(f"vCenter {self.site.vcenter.name} cannot see {vm.name} now", timedelta(seconds=60))
+        if self.step.kind is CallKind.CHANGE:
+            return self._change(client, vm)
+        self._power(client, vm)
+        return None
+
+    def _settled(self, vm: Vm) -> bool:
+        if self.step.kind is CallKind.CHANGE:
+            return vm.readable and change.settled(vm, self.step)
+        return power.settled(vm, self.step.kind)
+
+    def _remember(self, vm: Vm) -> Before | None:
+        if self.step.kind is not CallKind.CHANGE:
+            return None
+        if self.before is None:  # a later try may find what an earlier one did
+            self.before = Before(vm.reservation_mb, vm.locked)
+        return self.before
+
+    def _change(self, client: Client, vm: Vm) -> Before | None:
+        if vm.power is not Power.OFF:
+            raise Again(f"{vm.name} is not off, and cards can only be changed while it is", timedelta(seconds=15))
+        before = self._remember(vm)
+        puts = [address for address in self.step.put if address not in vm.fixed]
+        host, offered = None, {}
+        if puts:
+            host = self._host(client, vm)
+            check_cards(vm, host, puts)
+            self._check_holders(client, vm, puts)
+            offered = self._offered(client, vm, puts)
+        plan = change.decide(vm, self.step, offered, host)
+        self.about = About(
+            self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple({*vm.fixed, *puts}), plan.order
+        )
+        tasks.wait(client, change.send(client, vm, plan.spec), self.site.vcenter.task_s, self.site.real)
+        if lacks := change.unmade(self._read(client), self.step):
+            raise Again(f"vCenter says that {vm.name} is changed, but {lacks}", timedelta(seconds=15))
+        log.info("%s: took off %s, put on %s", vm.name, list(self.step.take), puts)
+        return before
+
+    def _offered(self, client: Client, vm: Vm, puts: list[str]) -> dict[str, DataObject]:
+        offered = self.site.targets.of(client, vm)
+        if not set(puts) <= offered.keys():
+            self.site.targets.drop(vm.host)
+            offered = self.site.targets.of(client, vm)
+        if absent := sorted(set(puts) - offered.keys()):
+            # Listed by the host and active, but not offered: whether a card in use is offered is not documented.
+            raise Again(f"the host of {vm.name} does not offer {', '.join(absent)} now", timedelta(seconds=30))
+        return offered
+
+    def _check_holders(self, client: Client, vm: Vm, puts: list[str]) -> None:
+        """No card into two machines' settings, also if a hand was faster than the last look."""
+        for ref, row in client.all(vim.VirtualMachine, ("name", "config.hardware.device")):
+            other = read_vm(ref, row)
+            if other.ref._moId != vm.ref._moId and (both := sorted(other.fixed.keys() & set(puts))):
+                raise Again(f"{', '.join(both)} is still in the settings of {other.name}", timedelta(seconds=30))
+
+    def _power(self, client: Client, vm: Vm) -> None:
+        self.about = About(self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple(vm.fixed))
+        try:
+            power.call(client, vm, self.step.kind, self.site.vcenter.task_s, self.site.real)
+        except vim.fault.GenericVmConfigFault as fault:
+            self.site.targets.drop(vm.host)  # the ids may be those of before a reinstallation
+            self._in_use(client, vm, fault)
+            raise
+
+    def _in_use(self, client: Client, vm: Vm, fault: DataObject) -> None:
+        """A card that another machine runs with is nobody's fault but that machine's; one that is being let go comes free."""
+        if self.step.kind is not CallKind.POWER_ON:
+            return
+        for address, moid in self._host(client, vm).bound.items():
+            if address in vm.fixed and moid != vm.ref._moId:
+                holder = read_vm(
+                    vim.VirtualMachine(moid), client.one(vim.VirtualMachine(moid, client.stub), FULL_PATHS)
+                )
+                if holder.power is Power.OFF:
+                    raise Again(f"card {address} is not let go by {holder.name} yet", timedelta(seconds=15)) from fault
+                raise NeedsPerson(f"{vm.name} cannot start: {holder.name} runs with card {address}") from fault
+
+    def _await_foreign(self, client: Client, task: Ref) -> str:
+        """Wait a while for somebody else's task; what it is if it still runs."""
+        if task is None:
+            return "a task that vCenter does not name"
+        try:
+            tasks.wait(client, task, self.site.vcenter.foreign_s, self.site.real)
+        except vim.fault.NotAuthenticated:
+            raise
+        except tasks.StillRunningError as running:
+            return str(running)
+        except (Fault, LostReplyError):
+            return ""  # it ended, however
+        return ""
+
+    # -- reads ----------------------------------------------------------------
+
+    def _read(self, client: Client) -> Vm:
+        vm = find(client, self.site.memory, self.step.machine)
+        if vm is None:
+            raise NeedsPerson(f"this machine is not in vCenter {self.site.vcenter.name} any more ({self.step.machine})")
+        self.about = About(
+            self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple(vm.fixed), self.about.order
+        )
+        return vm
+
+    def _host(self, client: Client, vm: Vm) -> HostRow:
+        return host_of(client, vm, self.site.more)
+
+
+def host_of(client: Client, vm: Vm, more: frozenset[str] = frozenset()) -> HostRow:
+    """The host that a VM is on."""
+    if not vm.host:
+        raise Again(f"{vm.name} is on no host now", timedelta(seconds=60))
+    ref = vim.HostSystem(vm.host)
+    return read_host(ref, client.one(ref, HOST_PATHS), more)
+
+
+def check_cards(vm: Vm, host: HostRow, puts: list[str]) -> None:
+    """Every card to be put on is on the machine's host and really passed through."""
+    if not host.connected:
+        raise Again(f"host {host.name} is not connected to vCenter", timedelta(seconds=60))
+    if host.maintenance:
+        raise Again(f"host {host.name} is in maintenance", timedelta(seconds=60))
+    listed = {card.pci: card for card in host.cards}
+    for address in puts:
+        if address not in listed:
+            raise NeedsPerson(f"host {host.name}, on which {vm.name} is, has no card {address}", address)
+        if not listed[address].active:
+            raise NeedsPerson(f"passthrough of card {address} is not active on host {host.name}", address)
+
+
+def find(client: Client, memory: Memory, uuid: str) -> Vm | None:
+    """A machine by its instance UUID: where it was last seen, else where vCenter's index has it; None: gone."""
+    if moid := memory.moid(uuid):
+        ref = vim.VirtualMachine(moid)
+        try:
+            vm = read_vm(ref, client.one(ref, FULL_PATHS))
+        except vmodl.fault.ManagedObjectNotFound:
+            pass  # registered anew under another id, perhaps
+        else:
+            if vm.uuid == uuid or (not vm.uuid and not vm.readable):
+                return _alive(client, vm)
+    found = client.ask(lambda: client.content.searchIndex.FindByUuid(None, uuid, True, True))
+    if found is None:
+        return None
+    ref = vim.VirtualMachine(found._moId)
+    vm = read_vm(ref, client.one(ref, FULL_PATHS))
+    return _alive(client, vm) if vm.uuid == uuid else None
+
+
+def _alive(client: Client, vm: Vm) -> Vm:
+    """With references that can be called."""
+    browser = vim.EnvironmentBrowser(vm.browser._moId, client.stub) if vm.browser is not None else None
+    return replace(vm, ref=vim.VirtualMachine(vm.ref._moId, client.stub), browser=browser)

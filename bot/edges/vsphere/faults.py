@@ -1,0 +1,163 @@
+"""What a fault of vCenter means: again, or a person; in words that an owner or an admin understands.
+
+Called by `lab` for everything that a call raised, so that no exception of pyVmomi crosses the edge. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.model import CallKind
+from bot.edges.vsphere import pci
+from bot.edges.vsphere.client import LostReplyError
+from bot.edges.vsphere.tasks import StillRunningError
+from bot.edges.vsphere.vmomi import DataObject, Fault, vim, vmodl
+from bot.service.ports import Again, LabError, NeedsPerson
+
+SOON, LATER = timedelta(seconds=15), timedelta(seconds=60)
+
+DOING = {
+    CallKind.CHANGE: "changing the cards of",
+    CallKind.POWER_ON: "starting",
+    CallKind.SHUTDOWN: "asking for the shutdown of",
+    CallKind.HARD_STOP: "powering off",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What a call was for, so that a fault can be told."""
+
+    vcenter: str  # its name
+    user: str  # our login there
+    vm: str  # the machine's name, or its id if that is all we know
+    kind: CallKind  # what was asked
+    cards: tuple[str, ...] = ()  # PCI addresses that could be to blame: put on, or in its settings
+    order: tuple[str, ...] = ()  # PCI address of each device of the spec, by index
+
+
+AGAIN_LATER: tuple[type[Exception], ...] = (
+    vmodl.fault.HostCommunication,
+    vmodl.fault.HostNotConnected,
+    vmodl.fault.HostNotReachable,
+    vmodl.fault.RequestCanceled,
+    vim.fault.InvalidHostState,
+    vim.fault.Timedout,
+    vim.fault.ResourceInUse,
+    vim.fault.InvalidState,
+)
+
+# What the texts of power-on name, and what can be done. First match wins.
+CAUSES = (
+    (r"sched\.mem\.min|memory reservation", "its memory is not reserved in full"),
+    (r"mmio|memory-mapped|too many pages|64bit", "its window for memory-mapped I/O is too small for these cards; see the "
+     "64-bit MMIO keys of the machine, and \"memory mapped I/O above 4 GB\" in the host's BIOS"),
+    (r"system ?id|device ?id|vendor ?id", "the ids in its settings do not fit the card; take the card off and put it on again"),
+    (r"not a (?:valid )?passthrough device|not an available passthrough", "the host does not offer that card for passthrough; "
+     "see the host's PCI devices, and PCIe hot plug in its BIOS"),
+    (r"interrupt vectors", "the host has run out of interrupt vectors"),
+)  # fmt: skip
+IN_USE = re.compile(r"already in use|in use by|device is busy", re.IGNORECASE)
+
+
+def translate(error: Exception, about: About) -> LabError:
+    """The port's error for ``error``. A LabError comes back as it is."""
+    if isinstance(error, LabError):
+        return error
+    if isinstance(error, StillRunningError):
+        return Again(f"{about.vm} still has {error} to finish", SOON)
+    if isinstance(error, LostReplyError):
+        return Again(
+            f"vCenter {about.vcenter} did not answer ({error}) while {DOING[about.kind]} {about.vm}; looking again",
+            SOON,
+        )
+    if isinstance(error, Fault):
+        return _fault(error, about)
+    reason = str(error) or type(error).__name__
+    return Again(f"vCenter {about.vcenter} cannot be reached ({reason})", SOON)
+
+
+def _fault(fault: Exception, about: About) -> LabError:
+    said = real_text(fault)
+    if isinstance(fault, vim.fault.NotAuthenticated):  # one of NoPermission: asked first
+        return NeedsPerson(
+            f"vCenter {about.vcenter} does not let {about.user} do this on {about.vm}, even freshly logged in"
+        )
+    if isinstance(fault, vim.fault.NoPermission):
+        return NeedsPerson(f"vCenter {about.vcenter} does not let {about.user} do this on {about.vm}: {missing(fault)}")
+    if isinstance(fault, vmodl.fault.ManagedObjectNotFound):
+        return NeedsPerson(f"{about.vm} is not in vCenter {about.vcenter} any more")
+    if isinstance(fault, vim.fault.ConcurrentAccess):
+        return Again(f"somebody else changed {about.vm} at the same moment", SOON)
+    if isinstance(fault, vim.fault.TaskInProgress):
+        return Again(f"{about.vm} is busy with another task", SOON)
+    if isinstance(fault, vim.fault.QuestionPending):
+        return NeedsPerson(f"{about.vm} waits for an answer in vCenter: {said}")
+    if (
+        isinstance(fault, (vim.fault.InvalidPowerState, vim.fault.DeviceHotPlugNotSupported))
+        and about.kind is CallKind.CHANGE
+    ):
+        return Again(f"{about.vm} is not off, and cards can only be changed while it is", SOON)
+    if isinstance(fault, AGAIN_LATER) or IN_USE.search(said):
+        return Again(f"vCenter {about.vcenter} cannot do it now while {DOING[about.kind]} {about.vm}: {said}", LATER)
+    return _refused(fault, said, about)
+
+
+def _refused(fault: DataObject, said: str, about: About) -> NeedsPerson:
+    if isinstance(fault, vim.fault.InsufficientMemoryResourcesFault):
+        return NeedsPerson(f"the host has not enough free memory to reserve all of {about.vm}'s; vCenter says: {said}")
+    card = _blame(fault, said, about)
+    where = f"vCenter refuses {DOING[about.kind]} {about.vm}" + (f" because of card {card}" if card else "")
+    cause = next((words for pattern, words in CAUSES if re.search(pattern, said, re.IGNORECASE)), "")
+    return NeedsPerson(f"{where}: {cause + '. It says: ' if cause else ''}{said}", card)
+
+
+def _blame(fault: DataObject, said: str, about: About) -> str:
+    """The one card that the text or the index of the device names; "" if none is."""
+    if re.search(CAUSES[0][0], said, re.IGNORECASE) or re.search(CAUSES[1][0], said, re.IGNORECASE):
+        return ""  # memory and MMIO are the machine's matter, whatever card the text names
+    if card := pci.blamed(said, about.cards):
+        return card
+    index: int | None = getattr(fault, "deviceIndex", None)
+    if isinstance(fault, vim.fault.InvalidDeviceSpec) and index is not None and 0 <= index < len(about.order):
+        return about.order[index]
+    return ""
+
+
+def real_text(fault: DataObject) -> str:
+    """The most telling words of a fault: its reason, the messages of its chain, those of each host, then its own."""
+    texts: list[str] = []
+    _collect(fault, texts, 0)
+    unique = [text for i, text in enumerate(texts) if not any(text in other for other in texts[:i])]
+    return _shorten(" ".join(unique)) or str(type(fault).__name__.rpartition(".")[2])
+
+
+def _collect(fault: DataObject, texts: list[str], depth: int) -> None:
+    own = [getattr(fault, "reason", None), getattr(fault, "text", None)]
+    own += [m.message for m in getattr(fault, "faultMessage", None) or ()]
+    own += [getattr(fault, "msg", None), getattr(fault, "localizedMessage", None)]
+    texts.extend(str(text).strip() for text in own if text and str(text).strip())
+    if depth > 3:
+        return  # chains of real vCenters are two or three deep
+    nested: Sequence[DataObject] = [getattr(fault, "faultCause", None), *(getattr(fault, "error", None) or ())]
+    for one in nested:
+        inner = getattr(one, "fault", None) or one  # LocalizedMethodFault carries its fault inside
+        if inner is not None:
+            _collect(inner, texts, depth + 1)
+
+
+def _shorten(text: str) -> str:
+    text = re.sub(r"\s+", " ", text)
+    return text if len(text) <= 500 else text[:497] + "..."
+
+
+def missing(fault: DataObject) -> str:
+    """Which privileges a NoPermission wants."""
+    ids = [p for entity in fault.missingPrivileges or () for p in entity.privilegeIds or ()]
+    ids = list(dict.fromkeys(ids or ([fault.privilegeId] if fault.privilegeId else [])))
+    if not ids:
+        return "a privilege is missing, and vCenter does not say which"
+    return f"its role lacks {', '.join(ids)}"

@@ -1,0 +1,156 @@
+"""The port `Lab` for vSphere: looks at all vCenters, acts on one machine at a time. Made by wiring.
+
+No exception of pyVmomi, of a socket or of TLS leaves this file: callers meet `Again` and `NeedsPerson`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from bot.domain.model import CallKind, Seen
+from bot.edges.vsphere import dryrun
+from bot.edges.vsphere.act import Act, Site
+from bot.edges.vsphere.change import Targets
+from bot.edges.vsphere.client import Client, LostReplyError
+from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.faults import About, translate
+from bot.edges.vsphere.look import Glimpse, Memory, look
+from bot.edges.vsphere.session import Session
+from bot.edges.vsphere.stub import Transport
+from bot.edges.vsphere.tasks import StillRunningError
+from bot.edges.vsphere.vmomi import Fault
+from bot.service.ports import Before, Clock, Lab, LabError, LabStep, NeedsPerson
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class _Room:
+    """One vCenter: its login, what is remembered of it, and a lock a machine."""
+
+    def __init__(self, vcenter: VCenter, real: Callable[[], float], more: frozenset[str]) -> None:
+        self.session = Session(vcenter, real)
+        self.site = Site(vcenter, Memory(), Targets(real), real, more)
+        self._guard = threading.Lock()
+        self._machines: dict[str, threading.Lock] = {}
+
+    def machine(self, uuid: str) -> threading.Lock:
+        """Held while something is done to a machine."""
+        with self._guard:
+            return self._machines.setdefault(uuid, threading.Lock())
+
+
+class VSphereLab:
+    """All vCenters of the site. Safe for many threads; one login a vCenter."""
+
+    def __init__(self, vcenters: Iterable[VCenter], clock: Clock, gpu_ids: Iterable[str] = ()) -> None:
+        """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes."""
+        more = frozenset(gpu_ids)
+        self._clock = clock
+        self._rooms = {v.name: _Room(v, clock.real, more) for v in vcenters}
+        self._troubles: dict[str, str] = {}
+        # Looks go side by side, so that a vCenter that is away does not hold up the others.
+        self._pool = ThreadPoolExecutor(max(1, len(self._rooms)), thread_name_prefix="look")
+
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """vCenter -> why its last look failed, in words; those that answered are not in it."""
+        return dict(self._troubles)
+
+    def look(self) -> Seen:
+        """One look at every vCenter; one that does not answer is left out of ``complete``, and ``troubles`` says why."""
+        at = self._clock.now()
+        views = {name: view for name, view in self._pool.map(self._look, self._rooms) if view is not None}
+        return Seen(
+            at=at,
+            complete=frozenset(views),
+            hosts=tuple(host for view in views.values() for host in view.hosts),
+            machines=tuple(machine for view in views.values() for machine in view.machines),
+            server_time={name: view.time for name, view in views.items() if view.time is not None},
+        )
+
+    def _look(self, name: str) -> tuple[str, Glimpse | None]:
+        room = self._rooms[name]
+
+        def job(client: Client) -> Glimpse:
+            return look(client, name, room.site.memory, room.site.more)
+
+        try:
+            view = _bounded(room, job, About(name, room.site.vcenter.user, "its inventory", CallKind.CHANGE))
+        except LabError as error:
+            if self._troubles.get(name) != str(error):
+                log.warning("no look: %s", error)
+            self._troubles[name] = str(error)
+            return name, None
+        if self._troubles.pop(name, None) is not None:
+            log.info("vCenter %s answers again", name)
+        return name, view
+
+    def dry_run(self, step: LabStep) -> list[str]:
+        """All that would stand in the way of ``step``, in plain words; [] nothing that is known before."""
+        try:
+            room = self._room(step)
+            about = About(step.vcenter, room.site.vcenter.user, step.machine, step.kind)
+            return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step), about)
+        except LabError as error:
+            return [str(error)]
+
+    def act(self, step: LabStep) -> Before | None:
+        """Make one call and wait (bounded) for its task; nothing is sent if the effect is there. See the port.
+
+        :raises Again: may go better later
+        :raises NeedsPerson: refused for good; ``card`` names the one to blame
+        """
+        room = self._room(step)
+        act = Act(room.site, step)
+        with room.machine(step.machine):
+            return _bounded(room, act.run, act.about)
+
+    def _room(self, step: LabStep) -> _Room:
+        if step.vcenter not in self._rooms:
+            raise NeedsPerson(f"there is no vCenter {step.vcenter} in the settings")
+        return self._rooms[step.vcenter]
+
+    def close(self) -> None:
+        """Log out everywhere. No call may follow."""
+        self._pool.shutdown(wait=True)
+        for room in self._rooms.values():
+            room.session.close()
+
+
+def _bounded(room: _Room, job: Callable[[Client], T], about: About) -> T:
+    """Run ``job``; whatever is raised outside becomes a LabError."""
+    try:
+        return room.session.run(job)
+    except LabError:
+        raise
+    except (Fault, StillRunningError, LostReplyError, *Transport) as error:
+        raise translate(error, about) from error
+
+
+class ReadOnly:
+    """A lab that looks and refuses to act: the level ``watch``."""
+
+    def __init__(self, lab: Lab) -> None:
+        """``lab`` does the looking."""
+        self._lab = lab
+
+    def look(self) -> Seen:
+        """As the lab's."""
+        return self._lab.look()
+
+    def dry_run(self, step: LabStep) -> list[str]:
+        """As the lab's: it reads only."""
+        return self._lab.dry_run(step)
+
+    def act(self, step: LabStep) -> Before | None:
+        """Refused, whatever it is."""
+        raise NeedsPerson(f"the bot only watches (level watch): nothing was sent to vCenter {step.vcenter}")
+
+    def close(self) -> None:
+        """As the lab's."""
+        self._lab.close()

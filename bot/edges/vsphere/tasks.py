@@ -1,0 +1,111 @@
+"""Tasks of vCenter: waiting for one with our own deadline, and saying in words what one is doing.
+
+Called by `power`, `change` and `look`. pyVmomi's ``WaitForTask`` is not used: its limit does not hold, it waits on the
+collector that all threads share, and it prints.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from bot.edges.vsphere.client import Client, LostReplyError, Row
+from bot.edges.vsphere.stub import Transport
+from bot.edges.vsphere.vmomi import Fault, Ref, vim, vmodl
+
+log = logging.getLogger(__name__)
+PC: Any = vmodl.query.PropertyCollector
+POLL_S = 30  # of one long poll; shorter than the socket's patience
+BREATH_S = 0.5  # between polls that met a dead connection
+
+VERBS = {
+    "reconfigure": "a change of its settings", "powerOn": "a power-on", "powerOff": "a power-off", "migrate": "a migration",
+    "relocate": "a move to another datastore", "clone": "a clone", "createSnapshot": "a snapshot", "suspend": "a suspend",
+    "removeSnapshot": "the removal of a snapshot", "removeAllSnapshots": "the removal of snapshots", "destroy": "its deletion",
+    "consolidateDisks": "a consolidation of disks", "reset": "a reset", "shutdownGuest": "a shutdown",
+}  # fmt: skip
+
+
+class StillRunningError(Exception):
+    """The deadline came before the end of the task; its text says what runs, for whom and how far."""
+
+
+def wait(client: Client, task: Ref, seconds: float, real: Callable[[], float]) -> None:
+    """Until ``task`` ends. Raises its fault, StillRunningError after ``seconds``, LostReplyError if it cannot be followed."""
+    end = real() + seconds
+    while True:
+        try:
+            return _follow(client, task, end, real)
+        except vmodl.fault.ManagedObjectNotFound as fault:
+            if fault.obj is not None and fault.obj._moId != task._moId:
+                client.forget()  # our collector is gone, not the task
+            raise LostReplyError("the task is gone") from fault
+        except Transport as error:
+            # Waiting changes nothing, so it may be repeated; the task itself was given once.
+            if real() >= end:
+                raise LostReplyError(str(error) or type(error).__name__) from error
+            log.info("waiting for a task met %s, asking again", type(error).__name__)
+            client.stub.DropConnections()
+            time.sleep(min(BREATH_S, max(0.0, end - real())))
+
+
+def _follow(client: Client, task: Ref, end: float, real: Callable[[], float]) -> None:
+    collector = client.collector()
+    spec = PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=task, skip=False)],
+        propSet=[PC.PropertySpec(type=vim.Task, all=False, pathSet=["info.state", "info.error", *_TOLD])],
+    )
+    watch = collector.CreateFilter(spec, False)
+    row: Row = {}
+    version = ""
+    try:
+        while str(row.get("info.state")) not in ("success", "error"):
+            left = end - real()
+            if left <= 0:
+                raise StillRunningError(words(row))
+            options = PC.WaitOptions(maxWaitSeconds=max(1, min(POLL_S, int(left))))
+            news = collector.WaitForUpdatesEx(version, options)
+            if news is not None:
+                version = news.version
+                _take(row, news)
+    finally:
+        with suppress(Fault, *Transport):
+            watch.Destroy()
+    if str(row["info.state"]) == "error":
+        raise row.get("info.error") or vmodl.fault.SystemError(reason="the task failed and gives no cause")
+
+
+_TOLD = ("info.descriptionId", "info.progress", "info.reason")
+
+
+def _take(row: Row, news: Any) -> None:
+    for one in news.filterSet or ():
+        for update in one.objectSet or ():
+            for change in update.changeSet or ():
+                row[change.name] = change.val
+
+
+def about(client: Client, task: Ref) -> str:
+    """A task in words; "" if it ended or is gone."""
+    try:
+        row = client.one(task, ("info.state", *_TOLD))
+    except vmodl.fault.ManagedObjectNotFound:
+        return ""
+    return words(row) if is_open(row) else ""
+
+
+def is_open(row: Row) -> bool:
+    """Whether the task of a row of TASK_PATHS is queued or running."""
+    return str(row.get("info.state")) in ("queued", "running")
+
+
+def words(row: Row) -> str:
+    """``a migration by admin (40 %)``."""
+    verb = str(row.get("info.descriptionId") or "").rpartition(".")[2]
+    text = VERBS.get(verb) or f"a task ({verb or 'unnamed'})"
+    who = getattr(row.get("info.reason"), "userName", None)
+    done = row.get("info.progress")
+    return text + (f" by {who}" if who else "") + (f" ({done} %)" if done is not None else "")
