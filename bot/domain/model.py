@@ -446,6 +446,8 @@ class SeenMachine:
     tools: bool = False  # guest tools run, so it can be asked to shut down
     busy_task: str = ""  # a task that runs on it, in words
     memory_mb: int = 0  # its size
+    reservation_mb: int = 0  # memory reserved for it now
+    memory_locked: bool = False  # the reservation is locked to its size
 
 
 @dataclass(frozen=True)
