@@ -19,12 +19,18 @@ class Listening(http.server.ThreadingHTTPServer):
         """Bound at once; port 0 takes a free one."""
         self._open: set[socket.socket] = set()
         self._guard = threading.Lock()
+        self._serving = False
         super().__init__(address, handler)
 
     @property
     def port(self) -> int:
         """The port that it got."""
         return int(self.server_address[1])
+
+    def serve_forever(self, poll_interval: float = 0.05) -> None:
+        """Serve until ``close``."""
+        self._serving = True
+        super().serve_forever(poll_interval)
 
     def wrap(self, raw: socket.socket) -> socket.socket:
         """What to do with a fresh connection, in the accepting thread: must not wait."""
@@ -50,7 +56,8 @@ class Listening(http.server.ThreadingHTTPServer):
 
     def close(self) -> None:
         """Stop serving, end every connection, free the port."""
-        self.shutdown()
+        if self._serving:  # else there is no loop that would say that it has ended
+            self.shutdown()
         self.server_close()
         with self._guard:
             left = list(self._open)
