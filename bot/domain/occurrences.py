@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 from bot.domain.hours import DAY, local, wall
 from bot.domain.model import Agreement, AgreementKind, AgreementState, Machine, MachineId, Pattern, Reading, Window
 from bot.domain.policy import Policy
+from bot.domain.times import night
 
 LOOK_AHEAD = 15
 """Days in which a weekly window comes again at least once, also if one occurrence is too short by a clock change."""
@@ -104,6 +105,12 @@ def pattern_window(pattern: Pattern, day: date) -> Window:
     """The stretch of a pattern that begins on a local day. Empty (end not after start) if a clock change takes it away."""
     ends = day if pattern.end > pattern.start else day + DAY
     return Window(wall(day, pattern.start, pattern.zone), wall(ends, pattern.end, pattern.zone))
+
+
+def next_night(at: datetime, zone: str, policy: Policy) -> Window:
+    """The site's first night in a zone that begins at an instant or later; UTC."""
+    window = night(at, zone, policy)
+    return window if window.start >= at else night(window.end, zone, policy)
 
 
 def rebase_now(agreement: Agreement, at: datetime, policy: Policy) -> Agreement:

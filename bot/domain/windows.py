@@ -35,6 +35,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import (
     begin_by,
+    next_night,
     next_window,
     now_window,
     occurrence,
@@ -45,12 +46,13 @@ from bot.domain.occurrences import (
     works,
 )
 from bot.domain.policy import Policy
-from bot.domain.times import Which, WindowWish, lasting_words, night
+from bot.domain.times import Which, WindowWish, lasting_words
 
 __all__ = [
     "agree",
     "begin_by",
     "firm_night",
+    "next_night",
     "next_window",
     "not_now",
     "now_window",
@@ -214,10 +216,10 @@ def firm_night(draft: Draft, machine: Machine, person_zone: str, policy: Policy,
     for agreement in _open_of(draft, machine.uuid):
         if agreement.firm and agreement.label == label and agreement.window and agreement.window.end > draft.now:
             return agreement
-    window = night(draft.now, person_zone, policy)
     takes = usual(machine, policy)
-    while window.start < draft.now + policy.last_call or window.end - window.start < takes:
-        window = night(window.end, person_zone, policy)
+    window = next_night(draft.now + policy.last_call, person_zone, policy)
+    if window.end - window.start < takes:  # a clock change made it short
+        window = next_night(window.end, person_zone, policy)
     made = Agreement(
         number=draft.number("agreement"),
         machine=machine.uuid,
@@ -254,6 +256,10 @@ def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, pol
         step(draft, agreement, On.NO_OWNER, why="who gave it is no longer an owner")
     elif agreement.kind is AgreementKind.STANDING:
         _forget(draft, agreement)
+    elif _in_use(draft, agreement):
+        return  # the power cycle goes by the window that it fixed
+    elif any(m.agreement == agreement.number and m.state is MoveState.DONE for m in draft.moves.values()):
+        use(draft, agreement, "its power cycle is done")
     elif lost := _ground_lost(draft, agreement):
         step(draft, agreement, On.QUEUED_AGAIN, why=lost)
     elif _purpose_reached(draft, agreement):
@@ -277,7 +283,7 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
             step(draft, agreement, On.OPENED, why=why, window=opened.window, skips=skips)
     elif window.end <= now:
         use(draft, agreement, "its time is over")
-    elif fresh and free is None and not agreement.skips and not _in_use(draft, agreement):
+    elif fresh and free is None and not agreement.skips:
         step(draft, agreement, On.CHANGED, why="work began again: waits for its end", window=None)
 
 
@@ -313,7 +319,6 @@ def _purpose_reached(draft: Draft, agreement: Agreement) -> bool:
         and lease.state is LeaseState.ACTIVE
         and lease.active_since is not None
         and agreement.made < lease.active_since
-        and not _in_use(draft, agreement)
     )
 
 
