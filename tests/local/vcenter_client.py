@@ -71,7 +71,7 @@ class Rig:
 
     def backing(self, pci: str, **other: Any) -> Any:
         """The backing of a card from QueryConfigTarget, with fields replaced."""
-        target = self.vm("vm-r").environmentBrowser.QueryConfigTarget(None)
+        target = self.view(vim.ClusterComputeResource)[0].environmentBrowser.QueryConfigTarget(None)
         found = next(p for p in target.pciPassthrough if p.pciDevice.id == pci)
         device = found.pciDevice
         fields = {

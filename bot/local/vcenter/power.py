@@ -33,10 +33,10 @@ def check_host(host: Node) -> None:
     state = host.props["runtime"].connectionState
     if state == "disconnected":
         raise Refusal(
-            vim.fault.HostNotConnected(), "Unable to communicate with the remote host, since it is disconnected."
+            vmodl.fault.HostNotConnected(), "Unable to communicate with the remote host, since it is disconnected."
         )
     if state == "notResponding":
-        raise Refusal(vim.fault.HostNotReachable(), "Unable to communicate with the remote host: it does not respond.")
+        raise Refusal(vmodl.fault.HostNotReachable(), "Unable to communicate with the remote host: it does not respond.")
 
 
 def cards_of(vm: Node) -> list[DataObject]:
