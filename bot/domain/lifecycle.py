@@ -326,7 +326,8 @@ def step(
         raise Impossible(f"{name} {about(value)} is {value.state}: {event} to {to} is in no table")
     if not isinstance(value, Agreement):
         changes.setdefault("changed", draft.now)
-    result: Noun = replace(value, state=to if to is not None else allowed[0], **changes)
+    target: Any = to if to is not None else allowed[0]
+    result: Noun = replace(value, state=target, **changes)
     draft.put(result)
     draft.log(by, f"{name}.{event}", about(result), why)
     return result

@@ -1,0 +1,82 @@
+"""The whole policy on one page: the rules, in the order in which they speak.
+
+Called by the door of time once a round, inside its transaction, with what was seen before it began. It mutates the draft and calls
+nothing. A rule that comes later sees what the earlier ones wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from bot.domain import leases, moves, planner, pool, windows
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.model import (
+    AgreementState,
+    LeaseState,
+    MachineId,
+    Person,
+    PersonId,
+    Reading,
+    RequestState,
+    Seen,
+)
+from bot.domain.moves.plan import Context
+from bot.domain.moves.settle import Round
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.sight import Sight
+
+
+def decide(
+    draft: Draft,
+    seen: Seen | None,
+    readings: Mapping[MachineId, Reading],
+    people: Mapping[PersonId, Person],
+    policy: Policy,
+    run: str,
+    dry_runs: Mapping[int, tuple[str, ...]] | None = None,
+    jump: timedelta = timedelta(0),
+) -> None:
+    """One round's decisions.
+
+    :param seen: the look made for this round; None: nothing can be seen, so only time speaks
+    :param readings: the latest word of each guest
+    :param run: id of this bot process, for calls
+    :param dry_runs: blockers found beforehand, by move
+    :param jump: by how much the clock jumped since the last round; a large jump stops offers and shutdowns for one round
+    """
+    jumped = abs(jump) > policy.clock_jump
+    if jumped:
+        why = f"the clock of the bot's host jumped by {jump.total_seconds() / 60:.0f} min"
+        draft.tell(News(NewsKind.CLOCK_JUMP, ADMINS, once=draft.now.isoformat(), reason=why))
+    acting = policy.level == "act" and not draft.paused and not jumped
+
+    sight = Sight(draft.cards, seen, readings)
+    pool.settle(draft, sight, policy)
+    sight = Sight(draft.cards, seen, readings)  # cards that were just named
+    _hold_now(draft, policy)
+    windows.settle(draft, readings, policy)
+    moves.settle(draft, Round(sight, policy, run, acting))
+    leases.settle(draft, sight, people, policy)
+    planner.settle(draft, sight, people, policy)
+    if not jumped:
+        planner.allot(draft, sight, people, policy)
+    leases.settle(draft, sight, people, policy)  # devices that were there already, handed on without a restart
+    moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}))
+
+
+def _hold_now(draft: Draft, policy: Policy) -> None:
+    """A receiver's "now" begins when its device is clean: until then it is moved along, so that it does not run out."""
+    for agreement in list(draft.agreements.values()):
+        if not agreement.now or agreement.state is not AgreementState.OPEN or not agreement.label.isdigit():
+            continue
+        request = draft.requests.get(int(agreement.label))
+        lease = draft.leases.get(agreement.label)
+        reserved = lease is not None and lease.state is LeaseState.RESERVED and lease.free_since is None
+        waits = request is not None and request.state in (RequestState.QUEUED, RequestState.OFFERED)
+        started = any(m.agreement == agreement.number and m.state in OPEN_MOVE for m in draft.moves.values())
+        late = agreement.window is None or draft.now - agreement.window.start >= timedelta(minutes=5)
+        if (waits or reserved) and not started and late:
+            draft.put(windows.rebase_now(agreement, draft.now, policy))

@@ -1,0 +1,102 @@
+"""How a lease is over, and what that means for its request, its holds, and whoever is next.
+
+Called by ``acts``, ``settle`` and the moves. Every end goes through here, so that no hold outlives its lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, State, step
+from bot.domain.model import BOT, Lease, LeaseState, PersonId, Request, RequestState, Rest, RestWhy, SlotId, Turn
+from bot.domain.news import News, NewsKind
+
+
+def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, rest: Rest | None = None) -> Lease:
+    """End a lease: holds go to who is next, and its request is served, withdrawn or queued again.
+
+    :param rest: if the request is queued again: why it is not offered for now
+    """
+    hand_over(draft, lease.label)
+    lease = step(draft, lease, event, to=_last(event), by=by, why=why, reason=why, ended_by=by)
+    _request_after(draft, lease, event, why, by, rest)
+    return lease
+
+
+def _last(event: On) -> State:
+    return LeaseState.FAILED if event is On.ALL_LOST else LeaseState.ENDED
+
+
+def hand_over(draft: Draft, label: str) -> None:
+    """Take a label's holds away; whoever is next for a slot has it now."""
+    for hold in draft.held(label):
+        after = draft.holder(hold.slot, Turn.NEXT)
+        draft.free(label, (hold.slot,))
+        if hold.turn is Turn.HAS and after is not None and after != label:
+            draft.free(after, (hold.slot,))
+            draft.hold(hold.slot, Turn.HAS, after)
+
+
+def _request_after(draft: Draft, lease: Lease, event: On, why: str, by: PersonId, rest: Rest | None) -> None:
+    """What a lease's end means for its request. Parts (#12b) and adopted leases have none of their own."""
+    request = draft.requests.get(lease.request)
+    if request is None or request.state is not RequestState.LEASED or lease.label != str(request.number):
+        return
+    if lease.active_since is not None:
+        step(draft, request, On.LEASE_OVER, by=by, why=why)
+    elif event in (On.RELEASE, On.RELEASE_EARLY):
+        step(draft, request, On.LEASE_GIVEN_UP, by=by, why=why)
+    else:
+        queue_again(draft, request, why, rest)
+
+
+def queue_again(
+    draft: Draft, request: Request, why: str, rest: Rest | None = None, event: On = On.LEASE_FAILED_EARLY
+) -> Request:
+    """Back in line at the old place, told why."""
+    request = step(draft, request, event, why=why, rest=rest, offer=None)
+    machine = draft.machines.get(request.machine)
+    draft.tell(News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, reason=why))
+    return request
+
+
+def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: PersonId, why: str) -> Lease:
+    """Make a part of a lease a lease of its own (#12b), with its holds; the rest goes on as it is."""
+    label = part_label(draft, lease)
+    for hold in draft.held(lease.label):
+        if hold.slot in slots:
+            draft.free(lease.label, (hold.slot,))
+            draft.hold(hold.slot, hold.turn, label)
+    part = replace(lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0)
+    part = step(draft, part, event, by=by, why=why, new=True)
+    rest = tuple(s for s in lease.slots if s not in slots)
+    draft.put(replace(draft.leases[lease.label], slots=rest))
+    return part
+
+
+def part_label(draft: Draft, lease: Lease) -> str:
+    """The next free letter of a lease's number."""
+    letters = (f"{lease.request}{letter}" for letter in "bcdefghijklmnopqrstuvwxyz")
+    return next(label for label in letters if label not in draft.leases)
+
+
+def broken(draft: Draft, lease: Lease, why: str) -> Lease:
+    """A lease that was never active got a broken card: what came goes back as a part, its request waits at the old place."""
+    label = part_label(draft, lease)
+    for hold in draft.held(lease.label):
+        draft.free(lease.label, (hold.slot,))
+        draft.hold(hold.slot, hold.turn, label)
+    part = replace(lease, label=label, reason=why)
+    step(draft, lease, On.BROKEN, why=why, reason=why)
+    part = step(draft, part, On.BROKEN, why=why, new=True)
+    request = draft.requests.get(lease.request)
+    if request is not None and request.state is RequestState.LEASED:
+        queue_again(draft, request, why, event=On.LEASE_BROKEN_EARLY)
+    return part
+
+
+def no_window(now: datetime) -> Rest:
+    """The rest of a request whose lease ended for want of a window."""
+    return Rest(RestWhy.NO_WINDOW, now, None)

@@ -1,0 +1,12 @@
+"""Moves: the power cycle of a machine as a journal of steps, with a way back from each.
+
+``plan`` gathers wishes and opens the window, ``settle`` goes on from what a look shows, ``calls`` writes down what is asked of vCenter
+and what became of it, ``acts`` is what owners may say meanwhile.
+"""
+
+from bot.domain.moves.acts import not_now, start, stop
+from bot.domain.moves.calls import Order, outcome, pending, step_of
+from bot.domain.moves.plan import plan
+from bot.domain.moves.settle import settle
+
+__all__ = ["Order", "not_now", "outcome", "pending", "plan", "settle", "start", "step_of", "stop"]

@@ -1,0 +1,138 @@
+"""What a move asks of vCenter: written down before it is asked, its outcome written down after.
+
+``settle`` and ``plan`` write calls; the performer of ``service.rounds`` makes those that are pending for its run and hands the outcome
+back to ``outcome`` in a transaction of its own. A call asked by another run of the bot has an unknown outcome: it is decided anew
+from what is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.model import BOT, Books, Call, CallKind, LeaseState, Move, Outcome, Step, Wish
+from bot.domain.news import CHANNEL, News, NewsKind
+
+
+class MemoryBefore(Protocol):
+    """What a machine's memory settings were before a change."""
+
+    @property
+    def reservation_mb(self) -> int:
+        """Reservation in MB."""
+        ...
+
+    @property
+    def locked(self) -> bool:
+        """Whether the reservation was locked to the memory's size."""
+        ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """One call to vCenter in the lab's words: PCI addresses instead of slots."""
+
+    vcenter: str  # which
+    machine: str  # instance UUID
+    kind: CallKind  # what
+    put: tuple[str, ...] = ()  # PCI addresses to put on
+    take: tuple[str, ...] = ()  # PCI addresses to take off
+    lock_memory: bool | None = None  # memory lock wanted afterwards; None: leave it
+    reservation_mb: int | None = None  # reservation to go back to when the lock is lifted
+
+
+def call(
+    draft: Draft, move: Move, kind: CallKind, run: str, puts: tuple[Wish, ...] = (), takes: tuple[Wish, ...] = ()
+) -> dict[str, Any]:
+    """The fields of a move that write the next call down (for ``lifecycle.step``)."""
+    return {
+        "call": Call(move.calls + 1, kind, draft.now, run, puts=puts, takes=takes),
+        "calls": move.calls + 1,
+    }
+
+
+def in_flight(move: Move, run: str) -> bool:
+    """Whether a call of this run is being made, so that nothing may be decided before its outcome."""
+    return move.call is not None and move.call.outcome is Outcome.ASKED and move.call.run == run
+
+
+def lost(move: Move, run: str) -> bool:
+    """Whether the last call's answer will never come: another run of the bot asked it."""
+    return move.call is not None and move.call.outcome is Outcome.ASKED and move.call.run != run
+
+
+def waits(draft: Draft, move: Move) -> bool:
+    """Whether the last call may be asked again, but not yet."""
+    c = move.call
+    return c is not None and c.outcome is Outcome.AGAIN and c.again_at is not None and draft.now < c.again_at
+
+
+def pending(books: Books, run: str) -> list[Move]:
+    """Moves whose call this run has to make."""
+    return [m for m in books.moves.values() if m.state in OPEN_MOVE and in_flight(m, run)]
+
+
+def step_of(books: Books | Draft, move: Move) -> Order:
+    """What the move's last call asks, in the lab's words."""
+    c = move.call
+    if c is None:
+        raise ValueError(f"m{move.number} asks nothing")
+    machine = books.machines[move.machine]
+    if c.kind is not CallKind.CHANGE:
+        return Order(machine.vcenter, machine.uuid, c.kind)
+    put = tuple(books.cards[w.slot].pci for w in c.puts)
+    take = tuple(books.cards[w.slot].pci for w in c.takes)
+    lock, back = None, None
+    if put:
+        lock = True
+    elif not _remains(books, move, c) and machine.lock_before is not None:
+        lock, back = machine.lock_before, machine.reservation_before
+    return Order(machine.vcenter, machine.uuid, c.kind, put, take, lock, back)
+
+
+def _remains(books: Books | Draft, move: Move, c: Call) -> bool:
+    """Whether the machine keeps a device of ours after this change."""
+    taken = {w.slot for w in c.takes}
+    on = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+    mine = [x for x in books.leases.values() if x.machine == move.machine and x.state in on and x.state in OPEN_LEASE]
+    return any(set(x.slots) - taken for x in mine)
+
+
+def outcome(
+    draft: Draft,
+    move_number: int,
+    call_number: int,
+    result: Outcome,
+    reason: str = "",
+    again_at: datetime | None = None,
+    before: MemoryBefore | None = None,
+    card: str = "",
+) -> None:
+    """Write down what became of a call. A call that is not the move's last one any more is only logged."""
+    move = draft.moves.get(move_number)
+    if move is None or move.call is None or move.call.number != call_number:
+        draft.log(BOT, "call.late", f"m{move_number}", f"call {call_number}: {result} {reason}".strip())
+        return
+    c = replace(move.call, outcome=result, reason=reason, again_at=again_at, answered=draft.now, card=card)
+    draft.log(BOT, f"call.{c.kind}", f"m{move.number}", f"{result} {reason}".strip())
+    draft.put(replace(move, call=c))
+    machine = draft.machines.get(move.machine)
+    if machine is not None and before is not None and c.puts and machine.lock_before is None:
+        draft.put(replace(machine, reservation_before=before.reservation_mb, lock_before=before.locked))
+    if machine is not None and result is Outcome.DONE and c.takes and not c.puts and not _remains(draft, move, c):
+        draft.put(replace(machine, reservation_before=None, lock_before=None))
+
+
+def journal(move: Move, now: datetime, what: str, detail: str = "") -> tuple[Step, ...]:
+    """The move's steps with one more."""
+    return (*move.steps, Step(now, what, detail))
+
+
+def tell(draft: Draft, move: Move) -> Move:
+    """One message a move in the channel, edited at each step."""
+    machine = draft.machines.get(move.machine)
+    draft.tell(News(NewsKind.MOVE, CHANNEL, key=f"move:{move.number}", move=move, machine=machine))
+    return move

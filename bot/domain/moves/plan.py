@@ -1,0 +1,333 @@
+"""Planned moves: which wishes a machine has, what blocks them, the last call, and the moment to begin.
+
+Called by ``decide`` last, when leases and agreements are settled. Never a power-off outside an agreement: the only ``SHUTDOWN`` that
+begins a move is written here, under all conditions of the table at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.leases.settle import ask_window, fresh, under_way
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
+from bot.domain.model import (
+    Agreement,
+    AgreementKind,
+    AgreementState,
+    CallKind,
+    Lease,
+    LeaseState,
+    Machine,
+    Move,
+    MoveState,
+    Power,
+    SeenMachine,
+    Turn,
+    Window,
+    Wish,
+    Work,
+)
+from bot.domain.moves.calls import call, journal, tell
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.sight import Sight
+
+
+@dataclass(frozen=True)
+class Context:
+    """What planning needs besides the draft."""
+
+    sight: Sight
+    policy: Policy
+    run: str
+    acting: bool  # level act, not paused, no clock jump
+    dry_runs: Mapping[int, tuple[str, ...]]
+
+
+def plan(draft: Draft, ctx: Context) -> None:
+    """Open, change, announce and begin the moves of all machines."""
+    for machine in sorted(draft.machines.values(), key=lambda m: m.name):
+        if machine.gone or under_way(draft, machine.uuid):
+            continue
+        move = _open(draft, machine)
+        wanted = wishes(draft, ctx.sight, machine)
+        if move is None:
+            if not wanted:
+                continue
+            new = Move(draft.number("move"), machine.uuid, MoveState.PLANNED, wanted, draft.now, draft.now)
+            move = step(draft, new, On.PLAN, new=True, why=_why(wanted))
+        elif not wanted and not move.wants_on:
+            step(draft, move, On.NO_WISH, reason="nothing to do any more", wishes=())
+            continue
+        elif wanted != move.wishes:
+            move = step(draft, move, On.WISHES, why=_why(wanted), wishes=wanted)
+        _unused_windows(draft, machine, move)
+        _go_on(draft, ctx, machine, move)
+
+
+def _open(draft: Draft, machine: Machine) -> Move | None:
+    return next((m for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE), None)
+
+
+def _why(wishes: tuple[Wish, ...]) -> str:
+    return ", ".join(f"{w.work} {w.slot} for #{w.label}" for w in wishes)
+
+
+# ---- wishes -------------------------------------------------------------------------------------------------------
+
+
+def wishes(draft: Draft, sight: Sight, machine: Machine) -> tuple[Wish, ...]:
+    """All changes that the machine's leases ask for: reserved ones put on, returning ones take off."""
+    found: list[Wish] = []
+    for label in sorted(draft.leases):
+        lease = draft.leases[label]
+        if lease.machine != machine.uuid or lease.state not in OPEN_LEASE:
+            continue
+        if lease.state is LeaseState.RESERVED:
+            found += [Wish(Work.PUT, label, s) for s in lease.slots]
+        elif lease.state is LeaseState.RETURNING:
+            found += [
+                Wish(Work.TAKE, label, s) for s in lease.slots if sight.there(draft.cards[s], machine.uuid) is not False
+            ]
+        elif lease.state is LeaseState.MOVING and not under_way(draft, machine.uuid):
+            # It sits in a machine that is off: a start asked by its owner has to prove it, or take it off again.
+            open_move = _open(draft, machine)
+            if open_move is not None and open_move.wants_on:
+                found += [Wish(Work.PUT, label, s) for s in lease.slots]
+    return tuple(found)
+
+
+def doable(draft: Draft, sight: Sight, move: Move) -> tuple[Wish, ...]:
+    """The wishes that can be served now: devices to take off, and leases all of whose devices are theirs and clean (or there)."""
+    good: list[Wish] = []
+    for wish in move.wishes:
+        lease = draft.leases[wish.label]
+        if wish.work is Work.TAKE or all(_ready(draft, sight, lease, s) for s in lease.slots):
+            good.append(wish)
+    return tuple(good)
+
+
+def _ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
+    card = draft.cards[slot]
+    if draft.holder(slot, Turn.HAS) != lease.label:
+        return False
+    return sight.clean(card) or sight.settings(card) == frozenset({lease.machine})
+
+
+# ---- going on -----------------------------------------------------------------------------------------------------
+
+
+def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
+    """Blockers, a machine found off, the last call, and the beginning."""
+    seen = ctx.sight.machine(machine.uuid)
+    if seen is None or not fresh(draft, ctx.sight, machine.uuid):
+        return
+    now_doable = doable(draft, ctx.sight, move)
+    if not now_doable and not (move.wants_on and seen.power is Power.OFF):
+        if seen.power is Power.ON and move.wants_on and not move.wishes:
+            step(draft, move, On.NO_WISH, reason="it is on already")
+        return
+    blockers = _blockers(ctx, seen, move)
+    if blockers:
+        _tell_blockers(draft, machine, move, blockers)
+        return
+    if move.blockers:
+        move = replace(move, blockers=())
+        draft.put(move)
+    if not ctx.acting:
+        return
+    if seen.power is Power.OFF:
+        _begin_off(draft, move, now_doable)
+    elif seen.power is Power.ON:
+        _announce_or_begin(draft, ctx, machine, move, now_doable)
+
+
+def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
+    """What stands in the way, all at once, in words an owner understands."""
+    found = []
+    if seen.template:
+        found.append(f"{seen.name} is a template now")
+    if seen.power is Power.SUSPENDED:
+        found.append(f"{seen.name} is suspended: resume it and shut it down, or start it")
+    if seen.question:
+        found.append(f"vCenter waits for an answer about {seen.name}: {seen.question}")
+    return (*found, *ctx.dry_runs.get(move.number, ()))
+
+
+def _tell_blockers(draft: Draft, machine: Machine, move: Move, blockers: tuple[str, ...]) -> None:
+    """Each blocker is told once to those who can mend it."""
+    if blockers == move.blockers:
+        return
+    step(draft, move, On.BLOCKED, why="; ".join(blockers), blockers=blockers)
+    for why in blockers:
+        for to in (*machine.owners, ADMINS):
+            draft.tell(News(NewsKind.BLOCKED, to, once=f"{move.number}:{why}", move=move, machine=machine, reason=why))
+
+
+def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...]) -> None:
+    """The machine is off, not by us: consent is enough. Wishes that cannot be served now are left out."""
+    left = tuple(w for w in move.wishes if w not in now_doable)
+    steps = journal(move, draft.now, "found_off")
+    fields: dict[str, Any] = {
+        "was_on": False,
+        "off_at": draft.now,
+        "left_out": left,
+        "wishes": now_doable,
+        "steps": steps,
+        "call": None,
+    }
+    begun = step(draft, move, On.FOUND_OFF, **fields)
+    start_leases(draft, begun)
+    tell(draft, begun)
+
+
+def start_leases(draft: Draft, move: Move) -> None:
+    """The power cycle begins: the reserved leases that it serves are moving."""
+    for label in sorted({w.label for w in move.wishes if w.work is Work.PUT}):
+        if draft.leases[label].state is LeaseState.RESERVED:
+            step(draft, draft.leases[label], On.CYCLE, why=f"m{move.number}", guest_seen=False, bound_since=None)
+
+
+# ---- windows ------------------------------------------------------------------------------------------------------
+
+
+def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
+    """The open agreements that allow a power-off for these leases, without those whose window this machine went back in."""
+    barred = {
+        m.window.start
+        for m in draft.moves.values()
+        if m.machine == machine.uuid and m.window is not None and m.state not in OPEN_MOVE and (m.undo or m.reason)
+    }
+    return [
+        a
+        for a in draft.agreements.values()
+        if a.machine == machine.uuid
+        and a.state is AgreementState.OPEN
+        and a.label in {"", *labels}
+        and not (a.window is not None and a.window.start in barred)
+    ]
+
+
+def _announce_or_begin(draft: Draft, ctx: Context, machine: Machine, move: Move, now_doable: tuple[Wish, ...]) -> None:
+    """The machine is on: find the window, make the last call, and when it is time ask for the shutdown."""
+    usual = windows.usual(machine, ctx.policy)
+    agreements = usable(draft, machine, {w.label for w in now_doable})
+    found = windows.next_window(agreements, machine.uuid, draft.now, usual, ctx.policy)
+    if found is None:
+        return
+    agreement, window = found
+    lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
+    if window.start - draft.now > lead:
+        return
+    if not _may_use(draft, ctx, machine, agreement, window, move):
+        return
+    if move.last_call_for != window.start or move.last_call is None:
+        begins = max(window.start, draft.now + lead)
+        if begins + usual <= window.end:
+            _last_call(draft, machine, move, window, begins)
+        return
+    if draft.now >= move.last_call + lead and window.holds(draft.now) and draft.now + usual <= window.end:
+        _begin_on(draft, ctx, move, now_doable, agreement, window)
+
+
+def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement, window: Window, move: Move) -> bool:
+    """A standing window holds only if nothing runs in the guest; at most one restart a day in standing windows."""
+    if agreement.kind is not AgreementKind.STANDING:
+        return True
+    day = timedelta(days=1)
+    if any(
+        _stood(draft, m) and draft.now - (m.shutdown_at or m.opened) < day
+        for m in draft.moves.values()
+        if m.machine == machine.uuid
+    ):
+        return False
+    if agreement.even_if_busy:
+        return True
+    word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
+    works, what = windows.works(word, draft.now, ctx.policy)
+    if works is False:
+        return True
+    once = f"{machine.uuid}:{window.start.isoformat()}"
+    told = False
+    for to in machine.owners:
+        news = News(NewsKind.STANDING_SKIPPED, to, once=once, machine=machine, agreement=agreement, reason=what)
+        told = draft.tell(replace(news, until=window.start, move=move)) or told
+    if told:
+        step(draft, move, On.NOT_USED_NOW, why=what)
+    return False
+
+
+def _stood(draft: Draft, move: Move) -> bool:
+    """Whether a move used a standing window."""
+    agreement = draft.agreements.get(move.agreement or 0)
+    return move.shutdown_at is not None and agreement is not None and agreement.kind is AgreementKind.STANDING
+
+
+def _last_call(draft: Draft, machine: Machine, move: Move, window: Window, begins: datetime) -> None:
+    """All owners and the guest are warned, with "not now"."""
+    fields: dict[str, Any] = {"last_call": draft.now, "last_call_for": window.start}
+    move = step(draft, move, On.LAST_CALL, why=f"restart at {begins.isoformat()}", **fields)
+    for to in machine.owners:
+        draft.tell(
+            News(
+                NewsKind.LAST_CALL,
+                to,
+                key=f"last:{move.number}:{window.start.isoformat()}",
+                move=move,
+                machine=machine,
+                until=begins,
+            )
+        )
+
+
+def _begin_on(
+    draft: Draft, ctx: Context, move: Move, now_doable: tuple[Wish, ...], agreement: Agreement, window: Window
+) -> None:
+    """All conditions hold: the shutdown is written down, to be asked."""
+    left = tuple(w for w in move.wishes if w not in now_doable)
+    begun = step(
+        draft,
+        move,
+        On.SHUTDOWN,
+        was_on=True,
+        agreement=agreement.number,
+        window=window,
+        shutdown_at=draft.now,
+        left_out=left,
+        wishes=now_doable,
+        steps=journal(move, draft.now, "stopping"),
+        **call(draft, move, CallKind.SHUTDOWN, ctx.run),
+    )
+    start_leases(draft, begun)
+    tell(draft, begun)
+
+
+def _unused_windows(draft: Draft, machine: Machine, move: Move) -> None:
+    """Windows that went by unused: the owner is told, and asked for the soonest next one."""
+    used = {m.agreement for m in draft.moves.values()}
+    labels = {w.label for w in move.wishes}
+    for number, before in draft.books.agreements.items():
+        after = draft.agreements.get(number)
+        if before.machine != machine.uuid or before.state is not AgreementState.OPEN or after is None:
+            continue
+        if after.state is AgreementState.OPEN or number in used or after.label not in labels:
+            continue
+        lease = draft.leases[after.label]
+        for to in machine.owners:
+            draft.tell(
+                News(
+                    NewsKind.WINDOW_UNUSED,
+                    to,
+                    once=str(number),
+                    machine=machine,
+                    agreement=after,
+                    lease=lease,
+                    move=move,
+                )
+            )
+        ask_window(draft, lease, "the time that was agreed went by unused")

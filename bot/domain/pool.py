@@ -1,0 +1,261 @@
+"""The pool: cards and machines, as admins register and set aside, and as looks show them.
+
+Called by admin commands and, first of all rules, by ``decide``. It names cards, follows renames, counts missing looks, and reports
+what does not fit the books; it gives nothing to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.domain.draft import Draft
+from bot.domain.errors import Already, NotPossible
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
+from bot.domain.model import (
+    BOT,
+    Aside,
+    AsideWhy,
+    Card,
+    Lease,
+    LeaseState,
+    Machine,
+    MachineId,
+    PersonId,
+    Power,
+    SeenHost,
+    SeenMachine,
+    Turn,
+)
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.queue import WAITING
+from bot.domain.sight import Sight
+
+LOOKS_TO_BE_GONE = 2
+"""Complete looks in a row in which something is missing before it is believed gone."""
+
+LOOKS_TO_HEAL = 3
+"""Complete looks in a row that agree with the books before a difference is over."""
+
+
+# ---- what admins do -----------------------------------------------------------------------------------------------
+
+
+def add_machine(draft: Draft, seen: SeenMachine, owners: tuple[PersonId, ...], by: PersonId) -> Machine:
+    """Register a machine. Said again, it replaces the owners."""
+    if not owners:
+        raise NotPossible(what="machine add", why="a machine needs at least one owner: machine add NAME owners @person")
+    if seen.template:
+        raise NotPossible(what="machine add", why=f"{seen.name} is a template")
+    old = draft.machines.get(seen.uuid)
+    if old is not None and old.owners == owners:
+        raise Already(what=seen.name)
+    machine = (
+        replace(old, owners=owners)
+        if old
+        else Machine(seen.uuid, seen.name, seen.vcenter, tuple(dict.fromkeys(owners)))
+    )
+    draft.put(machine)
+    draft.log(by, "machine.added", machine.name, "owners " + ", ".join(owners))
+    return machine
+
+
+def remove_machine(draft: Draft, machine: Machine, by: PersonId) -> None:
+    """Take a machine out of the books; refused while something is open on it."""
+    leases = [x for x in draft.leases.values() if x.machine == machine.uuid and x.state in OPEN_LEASE]
+    moves = [x for x in draft.moves.values() if x.machine == machine.uuid and x.state in OPEN_MOVE]
+    waiting = [r for r in draft.requests.values() if r.machine == machine.uuid and r.state in WAITING]
+    if leases or moves or waiting:
+        what = ", ".join(
+            [*(f"#{x.label}" for x in leases), *(f"m{x.number}" for x in moves), *(f"#{r.number}" for r in waiting)]
+        )
+        raise NotPossible(what="machine remove", why=f"{machine.name} still has {what}; release that first")
+    del draft.machines[machine.uuid]
+    draft.log(by, "machine.removed", machine.name)
+
+
+def set_owners(draft: Draft, machine: Machine, owners: tuple[PersonId, ...], by: PersonId) -> Machine:
+    """Replace the owners of a machine."""
+    if not owners:
+        raise NotPossible(what="machine owners", why="a machine needs at least one owner")
+    machine = replace(machine, owners=tuple(dict.fromkeys(owners)))
+    draft.put(machine)
+    draft.log(by, "machine.owners", machine.name, ", ".join(owners))
+    return machine
+
+
+def drain(draft: Draft, card: Card, by: PersonId, reason: str) -> Card:
+    """Take a card out of the pool. If it is lent, it is shown so and stays until it comes off."""
+    if card.aside is not None and card.aside.why is AsideWhy.DRAINED:
+        raise Already(what=card.name)
+    return set_aside(draft, card, AsideWhy.DRAINED, reason, by)
+
+
+def undrain(draft: Draft, card: Card, by: PersonId) -> Card:
+    """Put a card back into the pool, whoever took it out."""
+    if card.aside is None and not card.doubted:
+        raise Already(what=card.name)
+    card = replace(card, aside=None, doubted=False, agreeing=0)
+    draft.put(card)
+    draft.log(by, "card.back", card.name)
+    return card
+
+
+def pause(draft: Draft, by: PersonId, reason: str) -> None:
+    """Stop all acting; looking and answering go on."""
+    draft.paused = f"{by} {reason}".strip()
+    draft.log(by, "paused", "bot", reason)
+
+
+def resume(draft: Draft, by: PersonId) -> None:
+    """Act again."""
+    if not draft.paused:
+        raise Already(what="resume")
+    draft.paused = ""
+    draft.log(by, "resumed", "bot")
+
+
+def set_aside(draft: Draft, card: Card, why: AsideWhy, reason: str, by: PersonId = BOT) -> Card:
+    """Take a card out of the pool (an admin's word is not overwritten by the bot's)."""
+    if card.aside is not None and why is AsideWhy.QUARANTINED:
+        return card
+    card = replace(card, aside=Aside(why, reason, by, draft.now))
+    draft.put(card)
+    draft.log(by, f"card.{why}", card.name, reason)
+    if why is AsideWhy.QUARANTINED:
+        once = f"{card.name}:{draft.now.isoformat()}"
+        draft.tell(News(NewsKind.CARD_ASIDE, ADMINS, once=once, slots=(card.name,), reason=reason))
+    return card
+
+
+# ---- what a look shows --------------------------------------------------------------------------------------------
+
+
+def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
+    """Take a look into the books: new cards, renamed and missing machines, strangers, differences."""
+    if sight.seen is None:
+        return
+    for host in sight.seen.hosts:
+        _host(draft, sight, host, policy.kinds)
+    for machine in list(draft.machines.values()):
+        _machine(draft, sight, machine)
+    for card in list(draft.cards.values()):
+        _fits(draft, sight, card)
+
+
+def _host(draft: Draft, sight: Sight, host: SeenHost, kinds: Mapping[str, str]) -> None:
+    """Name new cards by first sight; say once a day that a host is away."""
+    known = {c.pci: c for c in draft.cards.values() if (c.vcenter, c.host) == (host.vcenter, host.id)}
+    for seen in sorted(host.cards, key=lambda c: c.pci):
+        kind = kinds.get(seen.ids)
+        if seen.pci in known:
+            if known[seen.pci].host_name != host.name:
+                draft.put(replace(known[seen.pci], host_name=host.name))
+        elif kind is not None and seen.active:
+            taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
+            card = Card(f"{kind}-{max(taken, default=0) + 1}", host.vcenter, host.id, host.name, seen.pci, kind)
+            draft.put(card)
+            draft.log(BOT, "card.seen", card.name, f"{host.name} {seen.pci}")
+    if known and (not host.connected or host.maintenance):
+        why = "is in maintenance mode" if host.connected else "is not connected to its vCenter"
+        once = f"{host.vcenter}:{host.id}:{draft.now.date()}"
+        draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=f"{host.name} {why}"))
+
+
+def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
+    """Follow a machine's name; count the complete looks in which it is missing. A move of ours under way stops the count."""
+    seen = sight.machine(machine.uuid)
+    if seen is not None:
+        fresh = replace(machine, name=seen.name, vcenter=seen.vcenter, missing=0, gone=False)
+        if fresh != machine:
+            draft.put(fresh)
+            if machine.name != seen.name:
+                draft.log(BOT, "machine.renamed", seen.name, f"was {machine.name}")
+        return
+    if not sight.complete(machine.vcenter) or sight.listed(machine.uuid) or machine.gone:
+        return
+    if any(
+        m.machine == machine.uuid and m.call and m.call.asked > sight.seen.at
+        for m in draft.moves.values()
+        if sight.seen
+    ):
+        return
+    missing = machine.missing + 1
+    gone = missing >= LOOKS_TO_BE_GONE
+    machine = replace(machine, missing=missing, gone=gone)
+    draft.put(machine)
+    if gone:
+        draft.log(BOT, "machine.gone", machine.name)
+        for to in (*machine.owners, ADMINS):
+            draft.tell(News(NewsKind.MACHINE_GONE, to, once=f"{machine.uuid}:{draft.now.date()}", machine=machine))
+
+
+def _fits(draft: Draft, sight: Sight, card: Card) -> None:
+    """Compare a card's place in vCenter with the books: two settings, a stranger, or a difference to be healed."""
+    settings = sight.settings(card)
+    if settings is None:
+        return
+    lease = draft.leases.get(draft.holder(card.name, Turn.HAS) or "")
+    if len(settings) > 1:
+        _shared(draft, sight, card, settings)
+    if _on_the_way(draft, settings, lease):
+        return
+    if lease is not None and lease.state is LeaseState.ACTIVE:
+        contrary = bool(settings - {lease.machine})
+    else:
+        contrary = False
+        if lease is None or lease.state not in OPEN_LEASE:
+            _stranger(draft, card, settings)
+    _doubt(draft, card, contrary)
+
+
+def _doubt(draft: Draft, card: Card, contrary: bool) -> None:
+    """Doubt a card while looks contradict the books; three agreeing looks in a row heal it."""
+    if contrary and not card.doubted:
+        draft.put(replace(card, doubted=True, agreeing=0))
+        draft.log(BOT, "card.doubted", card.name, "vCenter shows it in another machine's settings")
+    elif contrary and card.agreeing:
+        draft.put(replace(card, agreeing=0))
+    elif not contrary and card.doubted:
+        agreeing = card.agreeing + 1
+        healed = agreeing >= LOOKS_TO_HEAL
+        draft.put(replace(card, doubted=not healed, agreeing=0 if healed else agreeing))
+        if healed:
+            draft.log(BOT, "card.healed", card.name)
+
+
+def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | None) -> bool:
+    """Whether a move of ours may just be changing this card's place."""
+    machines = settings | ({lease.machine} if lease else frozenset())
+    return any(m.machine in machines and m.state in UNDER_WAY for m in draft.moves.values())
+
+
+def _stranger(draft: Draft, card: Card, settings: frozenset[MachineId]) -> None:
+    """A device on a registered machine without a lease: its owners are asked, nothing is done."""
+    for uuid in settings & set(draft.machines):
+        machine = draft.machines[uuid]
+        for to in machine.owners:
+            draft.tell(
+                News(
+                    NewsKind.STRANGER,
+                    to,
+                    once=f"{card.name}:{uuid}:{draft.now.date()}",
+                    machine=machine,
+                    slots=(card.name,),
+                )
+            )
+
+
+def _shared(draft: Draft, sight: Sight, card: Card, settings: frozenset[MachineId]) -> None:
+    """Two settings name one card (a clone): clean for nobody, said once to owners and admins."""
+    names = sorted(m.name for uuid in settings if (m := sight.machine(uuid)) is not None)
+    once = f"{card.name}:{','.join(sorted(settings))}"
+    owners = {o for uuid in settings if uuid in draft.machines for o in draft.machines[uuid].owners}
+    for to in (*sorted(owners), ADMINS):
+        draft.tell(News(NewsKind.SHARED_SETTING, to, once=once, slots=(card.name,), reason=" and ".join(names)))
+
+
+def is_off(sight: Sight, uuid: MachineId) -> bool:
+    """Whether the machine is known to be off."""
+    return sight.power(uuid) is Power.OFF

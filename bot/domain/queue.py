@@ -1,0 +1,192 @@
+"""The line: who is in it, in which order, and how one gets in and out.
+
+Called by commands (a person asks or leaves) and by the planner (the order). First come, first served: a request's place is the time
+it was asked. Nothing here gives a hold; only a round does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Protocol
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    Card,
+    Length,
+    MachineId,
+    Person,
+    PersonId,
+    Request,
+    RequestState,
+    RestWhy,
+    SlotId,
+    Terms,
+    Turn,
+)
+from bot.domain.policy import Policy
+from bot.domain.times import Which, WindowWish
+
+WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
+"""In line: queued or offered."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What somebody asks for, as understood."""
+
+    count: int  # devices
+    kind: str | None  # None: the only kind
+    machine: MachineId  # for which machine
+    length: Length  # until when
+    because: str = ""  # reason, raw
+    window: WindowWish | None = None  # when the machine may restart; None: not said
+
+
+class Requests(Protocol):
+    """Books or a draft: whatever has requests and cards."""
+
+    @property
+    def requests(self) -> Mapping[int, Request]:
+        """By number."""
+        ...
+
+    @property
+    def cards(self) -> Mapping[SlotId, Card]:
+        """By slot."""
+        ...
+
+
+def line(books: Requests) -> list[Request]:
+    """Everybody in line, in order, resting ones included (they keep their place)."""
+    return sorted((r for r in books.requests.values() if r.state in WAITING), key=lambda r: (r.asked, r.number))
+
+
+def place(books: Requests, request: Request) -> int:
+    """Place in the line of its kind, from 1; 0 if it is not in line."""
+    numbers = [r.number for r in line(books) if r.kind == request.kind]
+    return numbers.index(request.number) + 1 if request.number in numbers else 0
+
+
+def kinds(books: Requests) -> list[str]:
+    """All kinds of the pool, by name."""
+    return sorted({c.kind for c in books.cards.values()})
+
+
+def pool(books: Requests, kind: str) -> list[Card]:
+    """All cards of a kind, aside or not, by name."""
+    return sorted((c for c in books.cards.values() if c.kind == kind), key=lambda c: c.name)
+
+
+def pick_kind(books: Requests, wanted: str | None, count: int) -> str:
+    """The kind that is meant: the named one, or the only one (with several: the one with most cards).
+
+    :raises UnknownKind: no such kind
+    :raises TooMany: more than exist
+    """
+    known = kinds(books)
+    if wanted is not None and wanted not in known:
+        raise UnknownKind(kind=wanted, kinds=tuple(known))
+    if not known:
+        raise TooMany(count=count, most=0, kind=wanted or "card")
+    kind = wanted or max(known, key=lambda k: (len(pool(books, k)), k))
+    if count > len(pool(books, kind)):
+        raise TooMany(count=count, most=len(pool(books, kind)), kind=kind)
+    return kind
+
+
+def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Request:
+    """Ask for devices. Said again for the same machine and kind, it changes the waiting request.
+
+    :raises Refusal: what stands in the way, and what would work
+    """
+    if wanted.count < 1:
+        raise BadCount(text=str(wanted.count), most=len(draft.cards))
+    machine = draft.machines[wanted.machine]
+    if person.id not in machine.owners:
+        raise NotYours(what=machine.name, owners=machine.owners)
+    kind = pick_kind(draft, wanted.kind, wanted.count)
+    length = wanted.length.lasting or (wanted.length.until and wanted.length.until - draft.now) or timedelta(0)
+    if length > policy.longest_in_all:
+        raise TooLong(limit=_days(policy.longest_in_all), text=_days(length))
+    waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
+    if waiting:
+        return _again(draft, person, waiting[0], wanted, policy)
+    mine = [r for r in line(draft) if r.person == person.id]
+    if len(mine) >= policy.queued_a_person:
+        raise OverCap(limit=policy.queued_a_person, have=len(mine), what="requests in line")
+    new = Request(
+        number=draft.number("number"),
+        person=person.id,
+        kind=kind,
+        count=wanted.count,
+        machine=machine.uuid,
+        asked=draft.now,
+        terms=Terms(length=wanted.length),
+        because=wanted.because,
+        ask_first=wanted.window is not None and wanted.window.which is Which.ASK,
+        changed=draft.now,
+    )
+    new = step(draft, new, On.ASKED, by=person.id, why=wanted.because, new=True)
+    if wanted.window is not None:
+        windows.agree(draft, machine, person, wanted.window, policy, label=str(new.number))
+    return new
+
+
+def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy) -> Request:
+    """The same asked again: `until` and `restart` change the waiting request; nothing new is refused."""
+    changed = replace(old)
+    if wanted.length != Length():
+        changed = replace(changed, terms=replace(old.terms, length=wanted.length))
+    if wanted.because:
+        changed = replace(changed, because=wanted.because)
+    if wanted.window is not None:
+        changed = replace(changed, ask_first=wanted.window.which is Which.ASK)
+    if changed == old and wanted.window is None:
+        raise Already(number=old.number)
+    if wanted.window is not None:
+        windows.agree(draft, draft.machines[old.machine], person, wanted.window, policy, label=str(old.number))
+        changed = wake(changed)
+    fields: dict[str, Any] = {
+        "terms": changed.terms,
+        "because": changed.because,
+        "ask_first": changed.ask_first,
+        "rest": changed.rest,
+    }
+    return step(draft, old, On.CHANGED, by=person.id, why="asked again", **fields)
+
+
+def wake(request: Request) -> Request:
+    """The request without its rest, if naming a window or saying so ends it (a lost machine does not come back so)."""
+    if request.rest is None or request.rest.why is RestWhy.MACHINE:
+        return request
+    return replace(request, rest=None, silences=0)
+
+
+def withdraw(draft: Draft, request: Request, by: PersonId) -> Request:
+    """Leave the line; an offer's holds are free at once."""
+    draft.free(str(request.number))
+    return step(draft, request, On.LEFT_LINE, by=by, rest=None, offer=None)
+
+
+def waiters(books: Requests, kind: str) -> list[Request]:
+    """Those who wait for a kind and would take it now: in line and not resting."""
+    return [r for r in line(books) if r.kind == kind and r.rest is None]
+
+
+def _days(length: timedelta) -> str:
+    """A length in plain words."""
+    hours = length.total_seconds() / 3600
+    return f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.0f} hours"
+
+
+def contended(books: Draft, kind: str) -> bool:
+    """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
+    wanted = sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
+    has = {h.slot for h in books.holds if h.turn is Turn.HAS}
+    free = sum(1 for c in pool(books, kind) if c.aside is None and not c.doubted and c.name not in has)
+    return wanted > free
