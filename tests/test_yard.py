@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 import yaml
 
+from bot.commands import found
+
 SCHEMA = "tests/data/slack_manifest.schema.json"  # see tests/data/SOURCES.md
 
 
@@ -139,6 +141,22 @@ def test_the_papers_name_only_targets_that_make_has(repo: Path) -> None:
         for word in re.findall(r"(?:^|`)make ([a-z-]+)", paper.read_text("utf-8"), re.MULTILINE)
     }
     assert {"demo", "check", "test", "test-long"} <= named <= targets
+
+
+def test_the_readme_says_only_what_the_bot_understands(repo: Path) -> None:
+    """Each `/gpu …` of the README begins with a verb that is there."""
+    verbs = {word for verb in found().all for word in verb.words}
+    said = re.findall(r"`/gpu ([a-z]+)", (repo / "README.md").read_text("utf-8"))
+    assert len(said) > 5
+    assert [word for word in said if word not in verbs] == []
+
+
+def test_the_map_names_only_files_that_exist(repo: Path) -> None:
+    """A map that is wrong is worse than none: each `bot/…` and `tests/…` of docs/architecture.md is there."""
+    text = (repo / "docs" / "architecture.md").read_text("utf-8")
+    named = [name for name in re.findall(r"`((?:bot|tests)/[^`]*)`", text) if "<" not in name]
+    assert len(named) > 15
+    assert [name for name in named if not (repo / name).exists()] == []
 
 
 def test_the_licence_is_whole(repo: Path) -> None:
