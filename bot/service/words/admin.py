@@ -1,0 +1,261 @@
+"""Answers to admins: machines, tokens, cards out of the pool, pause; and the help for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.domain.model import Card, Lease, Machine, Person, Request
+from bot.domain.queue import line
+from bot.service.ports import Code, LineOf, Name, Reply
+from bot.service.words.answers_cards import forced as forced_card
+from bot.service.words.board import View, paused_by
+from bot.service.words.common import (
+    MINE,
+    QUEUE,
+    REQUEST,
+    Part,
+    Scene,
+    because,
+    button,
+    command,
+    count_of,
+    head,
+    listed,
+    ln,
+    machine_word,
+    name_of,
+    say,
+    slots_of,
+    tidy,
+    typeable,
+    wanted,
+)
+
+MACHINES_SHOWN = 15
+"""Machines that are listed; the others are counted."""
+
+MACHINES = button("All machines", "machine list")
+
+
+# ---- machines --------------------------------------------------------------------------------------------------------
+
+
+def machine_added(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``machine add``."""
+    return say(
+        head(f"{name_of(machine)} is known now; it belongs to ", _owners(machine), "."),
+        ln("I may put cards in and take them out, in restarts that an owner agreed to. Nothing is restarted now."),
+        ln(
+            "To let it report what runs inside, give its agent a token: ",
+            command(scene.policy, f"machine token{typeable(machine)}"),
+            ".",
+        ),
+        buttons=(button("Make a token", f"machine token{typeable(machine)}") if typeable(machine) else None, MACHINES),
+    )
+
+
+def _owners(machine: Machine) -> list[Part]:
+    names: list[Part] = [Name(o) for o in machine.owners[:5]]
+    more = len(machine.owners) - 5
+    return [*listed(names, ", " if more > 0 else " and "), f" and {more} more" if more > 0 else ""]
+
+
+def machine_removed(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``machine remove``."""
+    return say(
+        head(f"{name_of(machine)} is no longer known; I do not touch it any more."),
+        ln("Nothing in vCenter was changed. Its token is void, and agreed restart times are gone."),
+        buttons=(MACHINES,),
+    )
+
+
+def machine_owners(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``machine owners``."""
+    return say(
+        head(f"{name_of(machine)} belongs to ", _owners(machine), " now."),
+        ln(
+            "They may ask for cards for it and agree to its restarts. Times that others agreed to before no longer hold."
+        ),
+        buttons=(MACHINES,),
+    )
+
+
+def machine_list(scene: Scene) -> Reply:
+    """The answer to ``machine list``: known machines with owners, and those that vCenter shows besides."""
+    known = sorted(scene.books.machines.values(), key=lambda m: m.name)
+    lines: list[LineOf] = []
+    for m in known[:MACHINES_SHOWN]:
+        gone = ", gone from vCenter" if m.gone else ""
+        lines.append(ln(Code(name_of(m)), " of ", _owners(m), gone))
+    if len(known) > MACHINES_SHOWN:
+        lines.append(ln(f"… and {len(known) - MACHINES_SHOWN} more"))
+    seen = scene.seen.machines if scene.seen is not None else ()
+    others = sorted({tidy(s.name) for s in seen if s.uuid not in scene.books.machines and not s.template})
+    more = len(others) - MACHINES_SHOWN
+    return say(
+        head(f"I know {count_of(len(known), 'machine')}." if known else "I know no machine yet."),
+        *lines,
+        ln(
+            "Seen in vCenter, not mine to touch: ",
+            listed(others[:MACHINES_SHOWN], ", "),
+            f" and {more} more." if more > 0 else ".",
+        )
+        if others
+        else None,
+        ln("I have not seen vCenter yet.") if scene.seen is None else None,
+        ln("Add one: ", command(scene.policy, "machine add NAME owners @person"), "."),
+        buttons=(button("Who has what", "status"),),
+    )
+
+
+def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
+    """The answer to ``machine token``: the only time that the secret is shown. For this reader alone."""
+    return say(
+        head(f"The token of {name_of(machine)}, shown this once: "),
+        ln(Code(secret)),
+        ln(
+            "Put it into the agent's settings on that machine. I keep only its fingerprint; a token made before is void from now on."
+        ),
+        ln("Whoever has it can report as this machine, and nothing else."),
+        buttons=(MACHINES,),
+    )
+
+
+# ---- cards -----------------------------------------------------------------------------------------------------------
+
+
+def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
+    """The answer to ``drain``: the cards rest, lent ones when they come out."""
+    view = View(scene.books, scene.seen, scene.now)
+    lent = [c for c in cards if view.lease(c.name) is not None]
+    reason = cards[0].aside.reason if cards and cards[0].aside is not None else ""
+    many = len(cards) != 1
+    holders: list[Part] = listed(
+        Name(p) for p in dict.fromkeys(x.person for x in map(view.lease, (c.name for c in lent)) if x is not None)
+    )
+    return say(
+        head(
+            slots_of(c.name for c in cards),
+            f" {'rest' if many else 'rests'} and {'are' if many else 'is'} lent to nobody from now on.",
+        ),
+        because(reason, "Public reason: "),
+        ln(
+            slots_of(c.name for c in lent),
+            f" {'stay' if len(lent) > 1 else 'stays'} with ",
+            holders,
+            " and rests when given back. Nothing is taken out now.",
+        )
+        if lent
+        else None,
+        buttons=(
+            button("Lend it again", f"undrain {cards[0].name}") if len(cards) == 1 else None,
+            button("Who has what", "status"),
+        ),
+    )
+
+
+def undrained(scene: Scene, cards: Sequence[Card]) -> Reply:
+    """The answer to ``undrain``: the cards may be lent again."""
+    waiting = next((r for r in line(scene.books) if cards and r.kind == cards[0].kind), None)
+    many = len(cards) != 1
+    return say(
+        head(slots_of(c.name for c in cards), f" {'are' if many else 'is'} back in the pool and may be lent again."),
+        ln(Name(waiting.person), f" is first in line, for {wanted(waiting)}.")
+        if waiting is not None
+        else ln("Nobody waits for one just now."),
+        buttons=(button("Who has what", "status"), QUEUE),
+    )
+
+
+def forced(scene: Scene, left: Request | Lease, reason: str) -> Reply:
+    """The answer to ``force release``: of a card that somebody has, or of a place in line."""
+    if isinstance(left, Lease):
+        return forced_card(scene, left)
+    return say(
+        head(
+            Name(left.person),
+            f" is out of the line: #{left.number}, {wanted(left)} for {machine_word(scene.books, left.machine)}.",
+        ),
+        because(reason, "Public reason: "),
+        buttons=(QUEUE,),
+    )
+
+
+# ---- pause -----------------------------------------------------------------------------------------------------------
+
+
+def paused(scene: Scene) -> Reply:
+    """The answer to ``pause``."""
+    _, reason = paused_by(scene.books.paused)
+    away = [
+        m
+        for m in scene.books.moves.values()
+        if m.state.value in ("stopping", "changing", "starting", "undoing", "stuck")
+    ]
+    off: list[Part] = listed(machine_word(scene.books, m.machine) for m in away[:4])
+    return say(
+        head("Paused. From now on I start no call to vCenter; people can still ask and answer."),
+        because(reason, "Public reason: "),
+        ln("Half way through: ", off, ". It may stay off until somebody resumes, or starts it by hand.")
+        if away
+        else ln("No machine is half way through a restart."),
+        buttons=(button("Resume", "resume", "primary"), button("Who has what", "status")),
+    )
+
+
+def resumed(scene: Scene) -> Reply:
+    """The answer to ``resume``."""
+    waiting = len(line(scene.books))
+    return say(
+        head("I act again, from the next round on."),
+        ln(
+            f"{count_of(waiting, 'request')} in line; restart times that passed meanwhile are not made up for, owners are asked again."
+        ),
+        buttons=(button("Who has what", "status"), button("Pause again", "pause")),
+    )
+
+
+# ---- help ------------------------------------------------------------------------------------------------------------
+
+
+def helped(scene: Scene, person: Person, shown: Sequence[tuple[str, str]], whole: bool) -> Reply:
+    """The answer to ``help``. ``shown``: how each verb is typed, and what it does, in the order to be shown."""
+    machines = sorted(
+        (m for m in scene.books.machines.values() if person.id in m.owners and not m.gone), key=lambda m: m.name
+    )
+    lines = [ln(command(scene.policy, tidy(_short(usage, whole), 120)), " ", tidy(text, 120)) for usage, text in shown]
+    return say(
+        head(
+            "Everything you can say, words in any order:" if whole else "I lend GPUs. Say what you need, in any order:"
+        ),
+        *lines,
+        ln("The same works in a direct message to me, or when you mention me in a thread."),
+        _you(scene, person, machines),
+        buttons=(
+            REQUEST,
+            button(f"When may {name_of(machines[0])} restart?", f"window{typeable(machines[0])}") if machines else None,
+            MINE if whole else button("More", "help all"),
+        ),
+    )
+
+
+def _short(usage: str, whole: bool) -> str:
+    """How a verb is typed; in the short help without what is rarely said."""
+    if whole or len(usage) <= 60:
+        return usage
+    cut = usage[:60].rsplit(" ", 1)[0].rstrip()
+    return f"{cut} …"
+
+
+def _you(scene: Scene, person: Person, machines: Sequence[Machine]) -> LineOf:
+    view = View(scene.books, scene.seen, scene.now)
+    free = sum(1 for c in scene.books.cards.values() if view.word(c) == "free")
+    have = [
+        s
+        for x in scene.books.leases.values()
+        if x.person == person.id and x.state.value in ("active", "moving")
+        for s in x.slots
+    ]
+    own: Part = listed(name_of(m) for m in machines[:4]) if machines else "no machine of yours is known to me"
+    cards: Part = [", ", slots_of(sorted(have))] if have else ", no card now"
+    return ln("You: ", own, cards, f". {count_of(free, 'card')} free." if free else ". No card is free.")

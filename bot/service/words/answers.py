@@ -1,0 +1,446 @@
+"""Answers about the line: asked, accepted, passed, left, and the question when a machine may restart.
+
+Called by commands, with the books as they are after what was said.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, RestWhy
+from bot.domain.queue import line, place
+from bot.domain.sight import Sight
+from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
+from bot.service.words.common import (
+    MINE,
+    Part,
+    Scene,
+    button,
+    card_s,
+    clock_words,
+    head,
+    listed,
+    ln,
+    name_of,
+    open_agreements,
+    place_word,
+    say,
+    slots_of,
+    span_of,
+    until_words,
+    usual,
+    usual_words,
+    wanted,
+    window_button,
+    window_words,
+)
+
+if TYPE_CHECKING:
+    from bot.domain.planner import Promise
+
+EVENING = 18
+"""Hour from which "only after 18:00" is no answer any more."""
+
+
+# ---- asked ---------------------------------------------------------------------------------------------------------
+
+
+def requested(scene: Scene, request: Request) -> Reply:
+    """The answer to ``request``: place, likely and latest with the fact, the restart, the terms, and the question.
+
+    Also for a request that was said again and changed (its time of asking is older).
+    """
+    machine = scene.books.machines.get(request.machine)
+    promise = scene.promises.get(request.number)
+    agreed = agreed_for(scene, request)
+    return say(
+        _asked_head(scene, request, machine, promise),
+        promise_line(promise, request.person),
+        *_restart_lines(scene, request, machine),
+        terms_line(scene, machine),
+        *standing_still(scene),
+        _asks(scene, request, machine, agreed, promise),
+        buttons=_asked_buttons(scene, request, machine, agreed, promise),
+    )
+
+
+def already_waiting(scene: Scene, request: Request) -> Reply:
+    """The same was asked again, without anything new."""
+    first = head(f"You are in line for that already: #{request.number}, {wanted(request)}.")
+    rest = requested(scene, request)
+    return Reply((first, *rest.lines[1:]), rest.buttons)
+
+
+def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> LineOf:
+    vm = name_of(machine)
+    if request.state is RequestState.LEASED:
+        return head(f"It is your turn already: {wanted(request)} for {vm}.")
+    if request.state is RequestState.OFFERED:
+        return head(
+            f"{wanted(request)} for {vm} {'is' if request.count == 1 else 'are'} offered to you. May {vm} restart?"
+        )
+    at = place(scene.books, request)
+    changed = "Changed. " if request.asked < scene.now else ""
+    if at == 1 and promise is not None and promise.cause == "free_now":
+        return head(
+            f"{changed}{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are first, for {vm}."
+        )
+    return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm}.")
+
+
+def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
+    """``Likely by …, at the latest …: the fact.``"""
+    if promise is None:
+        return None
+    fact = cause_words(promise, reader)
+    if promise.likely is None:
+        return ln("When it comes I do not know, because ", fact, ".")
+    latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
+    return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
+
+
+def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
+    """The one fact behind a waiting time."""
+    you = promise.who == reader and bool(promise.who)
+    who: Part = "you" if you else Name(promise.who) if promise.who else "somebody"
+    owner: list[Part] = ["your"] if you else [who, "'s"]
+    at: list[Part] = [" ", When(promise.at)] if promise.at is not None else []
+    match promise.cause:
+        case "free_now":
+            return ["it is free now, and only the restart is missing"]
+        case "own_end":
+            return [owner, " time ends", at or " by then", ", and it may come back earlier"]
+        case "over_time":
+            return [owner, " time is over, and the card comes out when its machine restarts"]
+        case "returning":
+            return [who, " gave one back", [", out by", at] if at else ", and no restart is agreed yet"]
+        case "moving":
+            return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
+        case "reserved":
+            return ["one is kept for ", who, [" until", at] if at else None]
+        case "behind":
+            return [
+                who,
+                " is before you" if not you else " come first with your earlier request",
+                [" and has it until about", at] if at else None,
+            ]
+        case "aside":
+            return ["too many cards rest just now"]
+        case "none":
+            return ["I see too few cards that I may lend"]
+    return ["I have too little to go by"]
+
+
+def _restart_lines(scene: Scene, request: Request, machine: Machine | None) -> list[LineOf]:
+    vm, them = name_of(machine), "it" if request.count == 1 else "they"
+    seen = Sight(scene.books.cards, scene.seen, {}).machine(request.machine)
+    end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy)]
+    come = "comes" if request.count == 1 else "come"
+    if seen is not None and seen.power is Power.OFF:
+        return [
+            ln(
+                f"{vm} is off, so nothing restarts: the {card_s(request.count)} {'goes' if request.count == 1 else 'go'} in, {'is' if request.count == 1 else 'are'} ",
+                end,
+                f", and {vm} is left off.",
+            )
+        ]
+    lines = [
+        ln(
+            f"When {them} {come}, {vm} restarts once ({usual_words(machine, scene.policy)}) and {'it is' if request.count == 1 else 'they are'} ",
+            end,
+            f". Until then {vm} works as it is.",
+        )
+    ]
+    if scene.seen is not None and seen is None:
+        lines.append(ln(f"I cannot see {vm} in vCenter now; before I do, nothing happens."))
+    return lines
+
+
+def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
+    """The terms in one line."""
+    night = clock_words(scene.policy)
+    late = span_of(scene.policy.stuck_return)
+    return ln(
+        f"Terms: at its end it goes back if somebody waits, unused perhaps sooner. {name_of(machine)} then restarts when you say; "
+        f"{late} late, in its next night ({night}), announced first."
+    )
+
+
+def standing_still(scene: Scene) -> list[LineOf]:
+    """Why nothing happens at all just now, if that is so."""
+    lines = []
+    if scene.books.paused:
+        lines.append(ln(Bold("Paused:"), " nothing restarts until an admin resumes. Your place counts all the same."))
+    if scene.policy.level != "act":
+        lines.append(ln("I only watch here: an admin puts cards in and out by hand, and I check."))
+    if scene.seen is None:
+        lines.append(ln("I have not seen vCenter yet, so this is from my books alone."))
+    return lines
+
+
+def agreed_for(scene: Scene, request: Request) -> Agreement | None:
+    """The restart time that serves a request: one for it alone before one for anything, newest first."""
+    label = str(request.number)
+    found = [a for a in open_agreements(scene.books, request.machine) if a.label in ("", label)]
+    found = [a for a in found if a.pattern is not None or not request.ask_first]
+    return max(found, key=lambda a: (a.label == label, a.number), default=None)
+
+
+def _asks(
+    scene: Scene, request: Request, machine: Machine | None, agreed: Agreement | None, promise: Promise | None
+) -> LineOf:
+    vm = name_of(machine)
+    if _is_off(scene, request):
+        return ln("There is nothing to do for you.")
+    if agreed is not None:
+        return ln(
+            Bold(f"Agreed: {vm} may restart"),
+            " ",
+            window_words(agreed),
+            ". ",
+            _too_early(agreed, promise) or "I say so before.",
+        )
+    if request.ask_first:
+        return ln(
+            Bold(f"I ask you before {vm} restarts."),
+            f" You then have {span_of(scene.policy.accept_by)} of your working hours to answer.",
+        )
+    return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
+
+
+def _too_early(agreed: Agreement, promise: Promise | None) -> str:
+    """A named time that is over before a card is likely is no use, and is said to be so."""
+    if agreed.window is None or agreed.now or promise is None or promise.likely is None:
+        return ""
+    return "That is likely too early for this card; then I ask again." if agreed.window.end <= promise.likely else ""
+
+
+def _is_off(scene: Scene, request: Request) -> bool:
+    return Sight(scene.books.cards, scene.seen, {}).power(request.machine) is Power.OFF
+
+
+def _asked_buttons(
+    scene: Scene, request: Request, machine: Machine | None, agreed: Agreement | None, promise: Promise | None
+) -> tuple[Button, ...]:
+    if request.state is RequestState.OFFERED:
+        return (
+            button("Restart now", f"accept #{request.number} now", "primary"),
+            button(f"Tonight {clock_words(scene.policy)}", f"accept #{request.number} tonight"),
+            button("Pass, keep my place", f"pass #{request.number}"),
+        )
+    leave = button("Leave the line", f"release #{request.number}")
+    if agreed is not None or _is_off(scene, request) or request.state is RequestState.LEASED:
+        return (button("Why do I wait?", f"why #{request.number}"), leave)
+    if request.ask_first:
+        return (
+            button("Why do I wait?", f"why #{request.number}"),
+            *restart_buttons(scene, machine, promise)[:1],
+            leave,
+        )
+    return restart_buttons(scene, machine, promise)
+
+
+def restart_buttons(scene: Scene, machine: Machine | None, promise: Promise | None) -> tuple[Button, ...]:
+    """Three answers to "may I restart it when it is your turn?" that fit the time when the card is likely to come."""
+    night, ask = clock_words(scene.policy), window_button("Ask me first", machine, "ask")
+    if not scene.zone:
+        return (
+            window_button("Yes, any time today", machine, "today", "primary"),
+            window_button(f"Tonight {night}", machine, "tonight"),
+            ask,
+        )
+    zone = ZoneInfo(scene.zone)
+    here = scene.now.astimezone(zone)
+    likely = promise.likely if promise is not None else None
+    rest_of_today = _end_of_day(here) - here
+    if (likely is not None and likely.astimezone(zone).date() > here.date()) or rest_of_today < 2 * usual(
+        machine, scene.policy
+    ):
+        # Named times of today would be over before the card comes.
+        return (
+            window_button("Yes, as soon as it comes", machine, "now", "primary"),
+            window_button(f"Any night {night}", machine, "nights"),
+            ask,
+        )
+    late = (
+        window_button(f"Only after {EVENING}:00", machine, f"today {EVENING}:00-22:00")
+        if here.hour < EVENING
+        else window_button(f"Tonight {night}", machine, "tonight")
+    )
+    return (window_button("Yes, any time today", machine, "today", "primary"), late, ask)
+
+
+def _end_of_day(here: datetime) -> datetime:
+    return here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+# ---- answers to offers -----------------------------------------------------------------------------------------------
+
+
+def accepted(scene: Scene, taken: Lease | Request) -> Reply:
+    """The answer to ``accept``: the card is reserved, or why it is not."""
+    machine = scene.books.machines.get(taken.machine)
+    vm = name_of(machine)
+    if isinstance(taken, Request):
+        agreed = agreed_for(scene, taken)
+        return say(
+            head(f"You are in line again for {wanted(taken)} on {vm}; the next card that fits is yours."),
+            ln(
+                "Nothing is offered to you at this moment: it was taken out of the pool, or the offer is over. Your place is the old one."
+            ),
+            promise_line(scene.promises.get(taken.number), taken.person),
+            ln(f"Agreed: {vm} may restart ", window_words(agreed), ".") if agreed is not None else None,
+            buttons=(
+                button("Why do I wait?", f"why #{taken.number}"),
+                button("Leave the line", f"release #{taken.number}"),
+            ),
+        )
+    agreed = next(
+        (a for a in reversed(open_agreements(scene.books, taken.machine)) if a.label in ("", taken.label)), None
+    )
+    many = len(taken.slots) > 1
+    return say(
+        head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),
+        ln(f"{vm} restarts ", window_words(agreed), f" and is off for {usual_words(machine, scene.policy)}.")
+        if agreed is not None
+        else None,
+        ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
+        ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
+        *standing_still(scene),
+        buttons=(MINE, button("I do not need it any more", f"release #{taken.label}")),
+    )
+
+
+def before(scene: Scene, agreed: Agreement | None) -> str:
+    """How long before a restart it is announced."""
+    return span_of(scene.policy.last_call_now if agreed is not None and agreed.now else scene.policy.last_call)
+
+
+def passed(scene: Scene, request: Request) -> Reply:
+    """The answer to ``pass``."""
+    until: list[Part] = (
+        [" or ", When(request.rest.until)] if request.rest is not None and request.rest.until is not None else []
+    )
+    return say(
+        head(f"Passed. You keep your place for {wanted(request)}."),
+        ln("The next in line is asked. I ask you again when another card comes up", until, "."),
+        ln("Changed your mind? While nobody took it, it can still be yours."),
+        buttons=(
+            button("Take it after all", f"accept #{request.number} now"),
+            button("Leave the line", f"release #{request.number}"),
+        ),
+    )
+
+
+# ---- why -------------------------------------------------------------------------------------------------------------
+
+
+def why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
+    """Why somebody waits: the rule, the people, the times."""
+    mine = request.person == reader
+    who: Part = "You" if mine else Name(request.person)
+    are = "are" if mine else "is"
+    at = place(scene.books, request)
+    if request.state in (RequestState.SERVED, RequestState.WITHDRAWN):
+        over = "given back" if request.state is RequestState.SERVED else "taken out of the line"
+        return say(
+            head(f"#{request.number} is over: {over}."),
+            ln("Asked ", When(request.asked), ", by ", Name(request.person), "."),
+            buttons=(MINE,),
+        )
+    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
+    if ahead:
+        order = [
+            f"{who} {are} {place_word(at)}" if isinstance(who, str) else [who, f" is {place_word(at)}"],
+            ": ",
+            listed(_asked_at(r, reader) for r in ahead[-2:]),
+        ]
+        more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
+        first = head(
+            order, more, ", ", "you " if mine else [who, " "], When(request.asked), ". Nothing else counts here."
+        )
+    else:
+        first = head(who, f" {are} first in line for {wanted(request)} since ", When(request.asked), ".")
+    machine = scene.books.machines.get(request.machine)
+    return say(
+        first,
+        _turn_line(scene, request, mine),
+        promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
+        ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
+        _window_line(scene, request, machine),
+        *standing_still(scene),
+        buttons=_why_buttons(scene, request, machine) if mine else (REQUEST_QUEUE, MINE),
+    )
+
+
+REQUEST_QUEUE = button("Who is in line", "queue")
+
+
+def _asked_at(request: Request, reader: PersonId) -> list[Part]:
+    who: Part = "you" if request.person == reader else Name(request.person)
+    return [who, " asked ", When(request.asked)]
+
+
+def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
+    who: Part = "you" if mine else Name(request.person)
+    if request.state is RequestState.OFFERED and request.offer is not None:
+        return ln(
+            "It is ",
+            "your turn" if mine else "their turn",
+            ": a card is offered, answer by ",
+            When(request.offer.accept_by),
+            ".",
+        )
+    rest = request.rest
+    if rest is None:
+        return None
+    until: list[Part] = [" until ", When(rest.until)] if rest.until is not None else []
+    match rest.why:
+        case RestWhy.PASSED:
+            return ln(
+                who,
+                " passed the last one, so I do not ask again",
+                until,
+                " unless another card comes up. The place is kept.",
+            )
+        case RestWhy.SILENT:
+            return ln(
+                "The last offer was not answered, so I do not ask again",
+                until,
+                " unless another card comes up. The place is kept.",
+            )
+        case RestWhy.STILL_WANTED:
+            return ln(
+                "Two offers were not answered, so I asked whether it is still wanted. Without an answer it leaves the line",
+                [" ", When(rest.until)] if rest.until else None,
+                ".",
+            )
+        case RestWhy.MACHINE:
+            return ln("Its machine is gone or has another owner; it waits for another machine to be named", until, ".")
+        case RestWhy.NO_WINDOW:
+            return ln(
+                "A card was free for a day and its machine could not restart, so the turn went on. It waits for a restart time."
+            )
+
+
+def _window_line(scene: Scene, request: Request, machine: Machine | None) -> LineOf | None:
+    agreed = agreed_for(scene, request)
+    vm = name_of(machine)
+    if agreed is not None:
+        return ln(f"{vm} may restart ", window_words(agreed), ".")
+    return ln(
+        f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
+        if not _is_off(scene, request)
+        else f"{vm} is off, so it needs no restart."
+    )
+
+
+def _why_buttons(scene: Scene, request: Request, machine: Machine | None) -> tuple[Button, ...]:
+    if request.state is RequestState.OFFERED:
+        return _asked_buttons(scene, request, machine, None, None)
+    leave = button("Leave the line", f"release #{request.number}")
+    if agreed_for(scene, request) is not None or _is_off(scene, request):
+        return (REQUEST_QUEUE, leave)
+    return (*restart_buttons(scene, machine, scene.promises.get(request.number))[:2], leave)

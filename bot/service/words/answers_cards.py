@@ -1,0 +1,388 @@
+"""Answers about cards that somebody has: given back, kept, made longer, taken over, and why somebody has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.domain.model import BOT, Card, Lease, LeaseState, MoveState, Person, PersonId, Request
+from bot.domain.queue import line
+from bot.service.ports import Button, Code, LineOf, Name, Reply, When
+from bot.service.words.answers import standing_still, why_request
+from bot.service.words.board import View, card_words, comes_out
+from bot.service.words.common import (
+    MINE,
+    QUEUE,
+    REQUEST,
+    Part,
+    Scene,
+    because,
+    button,
+    clock_words,
+    count_of,
+    head,
+    label_ref,
+    listed,
+    ln,
+    machine_word,
+    name_of,
+    open_agreements,
+    say,
+    slots_of,
+    span_of,
+    until_words,
+    usual_words,
+    wanted,
+    window_words,
+)
+from bot.service.words.news_line import give_buttons
+
+HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
+
+
+# ---- given back ------------------------------------------------------------------------------------------------------
+
+
+def released(scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequence[Request]) -> Reply:
+    """The answer to ``release``: ``back`` are the cards given back (or the parts of them), ``left`` the places given up."""
+    returning = [x for x in back if x.state is LeaseState.RETURNING]
+    over = [x for x in back if x.state is not LeaseState.RETURNING]
+    unasked = [x for x in returning if comes_out_words(scene, x) is None]
+    return say(
+        _released_head(scene, returning, over, left),
+        *_return_lines(scene, returning),
+        *[
+            ln("Out of the line: ", Code(f"#{r.number}"), f", {wanted(r)} for {machine_word(scene.books, r.machine)}.")
+            for r in (left if returning or over or len(left) > 1 else ())
+        ],
+        *[
+            ln(
+                slots_of(x.slots),
+                f": no longer kept for you; {machine_word(scene.books, x.machine)} does not restart for {'it' if len(x.slots) == 1 else 'them'}.",
+            )
+            for x in (over if returning else ())
+        ],
+        _stays(scene, person),
+        _who_waits(scene, returning),
+        *_asks(scene, unasked),
+        buttons=_buttons(scene, unasked, returning),
+    )
+
+
+def _released_head(scene: Scene, returning: Sequence[Lease], over: Sequence[Lease], left: Sequence[Request]) -> LineOf:
+    if returning:
+        slots = [s for x in returning for s in x.slots]
+        vms = listed(dict.fromkeys(machine_word(scene.books, x.machine) for x in returning))
+        many = len(slots) > 1
+        return head(
+            slots_of(slots),
+            f" {'are' if many else 'is'} given back, thank you. {'They' if many else 'It'} still {'sit' if many else 'sits'} in ",
+            vms,
+            " until a restart.",
+        )
+    if over:
+        slots = [s for x in over for s in x.slots]
+        return head(
+            slots_of(slots), f" {'is' if len(slots) == 1 else 'are'} no longer kept for you. Nothing restarts for that."
+        )
+    if len(left) == 1:
+        return head(
+            f"You left the line: #{left[0].number}, {wanted(left[0])} for {machine_word(scene.books, left[0].machine)}."
+        )
+    return head(f"You left the line with {count_of(len(left), 'request')}.")
+
+
+def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
+    """When a card that goes back comes out, or None: no restart is agreed."""
+    move = next((m for m in scene.books.moves.values() if m.machine == lease.machine and m.state not in _PLANNED), None)
+    if move is not None:
+        return ["in the restart that is under way"]
+    agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
+    return window_words(agreed[-1]) if agreed else None
+
+
+_PLANNED = (MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED)
+
+
+def _return_lines(scene: Scene, returning: Sequence[Lease]) -> list[LineOf]:
+    lines = []
+    for lease in returning[:3]:
+        machine = scene.books.machines.get(lease.machine)
+        words = comes_out_words(scene, lease)
+        if words is not None:
+            lines.append(
+                ln(
+                    f"{name_of(machine)} restarts ",
+                    words,
+                    f", and is off for {usual_words(machine, scene.policy)}. I say so before.",
+                )
+            )
+    if returning:
+        lines.append(ln("No more questions about it, and from now on its time no longer counts as yours."))
+    return lines
+
+
+def _stays(scene: Scene, person: PersonId) -> LineOf | None:
+    slots = [s for x in scene.books.leases.values() if x.person == person and x.state in HELD for s in x.slots]
+    if not slots:
+        return None
+    return ln(
+        "Your ",
+        "card " if len(slots) == 1 else "cards ",
+        slots_of(sorted(slots)),
+        f" {'stays' if len(slots) == 1 else 'stay'}.",
+    )
+
+
+def _who_waits(scene: Scene, returning: Sequence[Lease]) -> LineOf | None:
+    if not returning:
+        return None
+    first = next(
+        (r for r in line(scene.books) if r.kind == returning[0].kind and r.person != returning[0].person), None
+    )
+    return ln(Name(first.person), " waits for it.") if first is not None else ln("Nobody waits for it just now.")
+
+
+def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:
+    if not unasked:
+        return []
+    machine = scene.books.machines.get(unasked[0].machine)
+    vm = name_of(machine)
+    late = span_of(scene.policy.stuck_return)
+    return [
+        ln(
+            f"If you shut {vm} down yourself, I use that moment and leave it off. Not out after {late} while somebody waits, I use its next night and say so before."
+        ),
+        head(f"When may {vm} restart ({usual_words(machine, scene.policy)})?"),
+    ]
+
+
+def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease]) -> tuple[Button, ...]:
+    if unasked:
+        return give_buttons(scene.books.machines.get(unasked[0].machine), clock_words(scene.policy))
+    if returning:
+        return (MINE, button("Keep it after all", f"keep {label_ref(returning[0].label)}"))
+    return (MINE, REQUEST)
+
+
+# ---- kept, longer ----------------------------------------------------------------------------------------------------
+
+
+def kept(scene: Scene, lease: Lease) -> Reply:
+    """The answer to ``keep``: it does not go back."""
+    return say(
+        head(
+            slots_of(lease.slots),
+            f" {'stays' if len(lease.slots) == 1 else 'stay'} yours",
+            [" until ", When(lease.end)] if lease.end is not None else None,
+            ".",
+        ),
+        ln("Nobody was promised it, so it does not go back."),
+        ln("Its time was over, though: as soon as somebody asks, it is the first to go back.")
+        if lease.over_time
+        else None,
+        ln(f"{machine_word(scene.books, lease.machine)} is not restarted for it."),
+        buttons=(MINE, button("Give it back after all", f"release {label_ref(lease.label)}")),
+    )
+
+
+def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
+    """The answer to ``extend``: a new end. ``before``: the end it had."""
+    longer = (
+        f", {span_of(lease.end - before)} longer"
+        if lease.end is not None and before is not None and lease.end > before
+        else ""
+    )
+    waits = next((r for r in line(scene.books) if r.kind == lease.kind and r.person != lease.person), None)
+    return say(
+        head(
+            slots_of(lease.slots),
+            f" {'is' if len(lease.slots) == 1 else 'are'} yours ",
+            until_words(lease.terms.length, scene.policy, lease.end),
+            f"{longer}.",
+        ),
+        ln(Name(waits.person), " waits, so this works once; the new waiting time is told.")
+        if waits is not None
+        else ln("Nobody waits for it just now."),
+        ln("I remind you before the end."),
+        buttons=(MINE, button("Give it back", f"release {label_ref(lease.label)}")),
+    )
+
+
+# ---- admins and strangers' cards ---------------------------------------------------------------------------------------
+
+
+def adopted(scene: Scene, lease: Lease) -> Reply:
+    """The answer to ``adopt``: a card that sat there has a number, a holder and an end now."""
+    return say(
+        head(
+            slots_of(lease.slots),
+            f" in {machine_word(scene.books, lease.machine)} {'is' if len(lease.slots) == 1 else 'are'} now lent to ",
+            Name(lease.person),
+            ": ",
+            label_ref(lease.label),
+            ".",
+        ),
+        ln("Nothing was restarted or changed in the machine."),
+        ln("Until ", When(lease.end), "; the time counts from now, with reminders before the end.")
+        if lease.end is not None
+        else None,
+        buttons=(button("Who has what", "status"), button("Give it back", f"release {label_ref(lease.label)}")),
+    )
+
+
+def forced(scene: Scene, lease: Lease) -> Reply:
+    """The answer to ``force release``: it goes back, in an agreed restart."""
+    words = comes_out_words(scene, lease)
+    vm = machine_word(scene.books, lease.machine)
+    return say(
+        head(
+            slots_of(lease.slots),
+            f" in {vm} {'goes' if len(lease.slots) == 1 else 'go'} back from ",
+            Name(lease.person),
+            ".",
+        ),
+        because(lease.reason, "Public reason: "),
+        ln(
+            f"It comes out {'' if words else 'when its owner agrees to a restart; I asked now'}",
+            words,
+            f". This does not switch {vm} off by itself.",
+        ),
+        ln(Name(lease.person), " is told, with the reason and your name."),
+        buttons=(button("Who has what", "status"),),
+    )
+
+
+# ---- why -------------------------------------------------------------------------------------------------------------
+
+
+def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
+    """The answer to ``why``: about a place in line, a card that somebody has, or any card."""
+    if isinstance(thing, Request):
+        lease = next((x for x in scene.books.leases.values() if x.request == thing.number and x.state in _OPEN), None)
+        return why_request(scene, person.id, thing) if lease is None else _why_lease(scene, person.id, lease)
+    if isinstance(thing, Lease):
+        return _why_lease(scene, person.id, thing)
+    if isinstance(thing, Card):
+        return _why_card(scene, thing)
+    waiting = line(scene.books)
+    order = (
+        ln("In line: ", listed(Name(p) for p in dict.fromkeys(r.person for r in waiting[:4])), ".")
+        if waiting
+        else ln("Nobody waits.")
+    )
+    return say(
+        head("You wait for nothing and have no card."),
+        ln("The order is first come, first served; all cards of a request together, and nobody passes."),
+        order,
+        buttons=(REQUEST, QUEUE),
+    )
+
+
+_OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+
+
+def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
+    """Why somebody has a card, or why it is not there yet, or why it is gone."""
+    mine = lease.person == reader
+    who: Part = "you" if mine else Name(lease.person)
+    vm = machine_word(scene.books, lease.machine)
+    many = len(lease.slots) > 1
+    request = scene.books.requests.get(lease.request)
+    asked: LineOf | None = (
+        ln("Asked ", When(request.asked), " (", Code(label_ref(lease.label)), "); first come, first served.")
+        if request is not None
+        else None
+    )
+    until: list[Part] = [" until ", When(lease.end)] if lease.end is not None else []
+    lines: list[LineOf | None]
+    match lease.state:
+        case LeaseState.RESERVED:
+            agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
+            wait = (
+                ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[-1]), ".")
+                if agreed
+                else ln(f"Missing is a time when {vm} may restart.")
+            )
+            lines = [
+                head(
+                    slots_of(lease.slots),
+                    f" {'are' if many else 'is'} reserved for ",
+                    who,
+                    f" on {vm}, not put in yet.",
+                ),
+                wait,
+                _blockers(scene, lease),
+            ]
+        case LeaseState.MOVING:
+            lines = [
+                head(slots_of(lease.slots), f" {'are' if many else 'is'} on the way into {vm} for ", who, "."),
+                ln("Its time starts when it is seen to work."),
+            ]
+        case LeaseState.ACTIVE if lease.over_time:
+            lines = [
+                head(
+                    who,
+                    f" still {'have' if mine else 'has'} ",
+                    slots_of(lease.slots),
+                    " although the time is over: nobody waited.",
+                ),
+                ln("It goes back first as soon as somebody asks."),
+            ]
+        case LeaseState.ACTIVE:
+            lines = [head(who, f" {'have' if mine else 'has'} ", slots_of(lease.slots), f" in {vm}", until, ".")]
+        case LeaseState.RETURNING:
+            words = comes_out_words(scene, lease)
+            lines = [
+                head(slots_of(lease.slots), f" {'go' if many else 'goes'} back from ", who, f" ({vm})."),
+                ln("Out ", words, ".") if words else ln(f"When {vm} restarts is not agreed yet."),
+                because(lease.reason),
+                _blockers(scene, lease),
+            ]
+        case _:
+            by: Part = (
+                None
+                if lease.ended_by == BOT
+                else [", by ", "you" if lease.ended_by == reader else Name(lease.ended_by)]
+            )
+            lines = [
+                head(f"{label_ref(lease.label)} is over: ", slots_of(lease.slots), " of ", who, by, "."),
+                because(lease.reason),
+                ln("Since ", When(lease.changed), "."),
+            ]
+    return say(*lines, asked, *standing_still(scene), buttons=_why_buttons(scene, lease, mine))
+
+
+def _blockers(scene: Scene, lease: Lease) -> LineOf | None:
+    found = [
+        b
+        for m in scene.books.moves.values()
+        if m.machine == lease.machine and m.state is MoveState.PLANNED
+        for b in m.blockers
+    ]
+    return because("; ".join(found), "In the way: ")
+
+
+def _why_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]:
+    if not mine or lease.state not in _OPEN:
+        return (QUEUE, MINE)
+    machine = scene.books.machines.get(lease.machine)
+    if lease.state is LeaseState.RETURNING and comes_out(scene.books, lease) is None:
+        return give_buttons(machine, clock_words(scene.policy))
+    return (MINE, button("Give it back", f"release {label_ref(lease.label)}"))
+
+
+def _why_card(scene: Scene, card: Card) -> Reply:
+    view = View(scene.books, scene.seen, scene.now)
+    since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
+    first = next((r for r in line(scene.books) if r.kind == card.kind), None)
+    free = view.word(card) == "free"
+    return say(
+        head(Code(card.name), " ", card_words(view, card, scene.policy), "."),
+        since,
+        ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
+        ln("Nobody waits for one.") if free and first is None else None,
+        ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
+        *standing_still(scene),
+        buttons=(REQUEST, QUEUE),
+    )

@@ -1,0 +1,260 @@
+"""Answers about restarts: agreed, taken back, listed, put off, stopped, started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, Power
+from bot.domain.occurrences import next_window
+from bot.domain.queue import line
+from bot.domain.sight import Sight
+from bot.service.ports import Button, LineOf, Name, Reply, When
+from bot.service.words.answers import before, restart_buttons, standing_still
+from bot.service.words.common import (
+    MINE,
+    Part,
+    Scene,
+    because,
+    button,
+    clock_words,
+    count_of,
+    head,
+    label_ref,
+    ln,
+    machine_word,
+    name_of,
+    open_agreements,
+    say,
+    slots_of,
+    span_of,
+    typeable,
+    usual,
+    usual_words,
+    wanted,
+    window_button,
+    window_words,
+)
+from bot.service.words.news_line import give_buttons
+
+
+def agreed(scene: Scene, agreement: Agreement) -> Reply:
+    """The answer to ``window …`` with a time: what was understood, what it is for, what could stop it."""
+    machine = scene.books.machines.get(agreement.machine)
+    vm = name_of(machine)
+    purpose = _purpose(scene, agreement)
+    return say(
+        head(f"Agreed: {vm} may restart ", window_words(agreement), "."),
+        purpose or ln("Nothing asks for a restart now; without one it is not restarted."),
+        _conditions(scene, agreement, vm),
+        ln(
+            f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."
+        ),
+        _skipped(agreement),
+        _too_early(scene, agreement),
+        _blockers(scene, agreement.machine),
+        *standing_still(scene),
+        buttons=(button("Take it back", f"window{typeable(machine)} remove"), MINE),
+    )
+
+
+def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
+    """What the restart is for: cards to take on, cards to give away, of this label or of any."""
+    for_label = {agreement.label} if agreement.label else None
+    parts: list[Part] = []
+    for lease in scene.books.leases.values():
+        if lease.machine != agreement.machine or (for_label and lease.label not in for_label):
+            continue
+        if lease.state is LeaseState.RESERVED:
+            parts.append([slots_of(lease.slots), " in"])
+        elif lease.state is LeaseState.RETURNING:
+            parts.append([slots_of(lease.slots), " out"])
+    for request in line(scene.books):
+        if request.machine == agreement.machine and (not for_label or str(request.number) in for_label):
+            parts.append([f"{wanted(request)} in, when it is the turn of ", label_ref(str(request.number))])
+    if not parts:
+        return None
+    joined: list[Part] = [x for p in parts[:3] for x in (p, "; ")][:-1]
+    return ln("For: ", joined, ".")
+
+
+def _conditions(scene: Scene, agreement: Agreement, vm: str) -> LineOf | None:
+    quiet = span_of(scene.policy.done_quiet)
+    if agreement.when_done and agreement.window is None:
+        return ln(
+            f"I go by what {vm} reports: once nothing has run for {quiet}. If it does not report, I cannot tell, and ask you."
+        )
+    if agreement.pattern is not None and not agreement.even_if_busy:
+        return ln("Only if nothing runs there and nobody is logged in. If I cannot see inside, I ask instead.")
+    if agreement.hard:
+        return ln(
+            f"If {vm} is not off after {span_of(scene.policy.guest_shutdown)}, it is switched off hard: open files may be lost."
+        )
+    return None
+
+
+def _skipped(agreement: Agreement) -> LineOf | None:
+    others = sorted({s.by for s in agreement.skips if s.by != agreement.person})
+    if not others:
+        return None
+    return ln(Name(others[0]), ' has said "not now" for that time, and that stands; only they can take it back.')
+
+
+def _too_early(scene: Scene, agreement: Agreement) -> LineOf | None:
+    promise = scene.promises.get(int(agreement.label)) if agreement.label.isdecimal() else None
+    if promise is None or promise.likely is None or agreement.window is None or agreement.now:
+        return None
+    if agreement.window.end > promise.likely:
+        return None
+    return ln("A card is likely only by ", When(promise.likely), ", after that time. Then I ask again.")
+
+
+def _blockers(scene: Scene, machine: str) -> LineOf | None:
+    found = [
+        b
+        for m in scene.books.moves.values()
+        if m.machine == machine and m.state is MoveState.PLANNED
+        for b in m.blockers
+    ]
+    return because("; ".join(found), "In the way just now: ")
+
+
+def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Reply:
+    """The answer to ``window … remove``: ``removed`` no longer hold."""
+    vm = name_of(machine)
+    left = open_agreements(scene.books, machine.uuid)
+    running = any(m.machine == machine.uuid and m.state is MoveState.STOPPING for m in scene.books.moves.values())
+    return say(
+        head(
+            f"Taken back: {vm} no longer restarts ",
+            window_words(removed[0]) if len(removed) == 1 else f"at {count_of(len(removed), 'agreed time')}",
+            ".",
+        ),
+        ln(f"{vm} is just shutting down; that cannot be called back. It is started again at once, unchanged.")
+        if running
+        else None,
+        ln("Still agreed: ", window_words(left[0]), f" and {len(left) - 1} more." if len(left) > 1 else ".")
+        if left
+        else ln("No other time is agreed."),
+        ln("Who waits for it is told by the board; you are asked again."),
+        buttons=(*give_buttons(machine, clock_words(scene.policy))[:2], MINE),
+    )
+
+
+def asks_first(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``window … ask``: no agreement, asked when it is the turn."""
+    vm = name_of(machine)
+    return say(
+        head(f"I ask you before {vm} restarts."),
+        ln(
+            f"When it is your turn you have {span_of(scene.policy.accept_by)} of your working hours to answer. Silence keeps your place, and the next in line is asked."
+        ),
+        ln("Outside your working hours somebody who can answer may go first."),
+        buttons=(*restart_buttons(scene, machine, None)[:2], MINE),
+    )
+
+
+def windows(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``window`` without a time: what is agreed."""
+    vm = name_of(machine)
+    found = open_agreements(scene.books, machine.uuid)
+    power = Sight(scene.books.cards, scene.seen, {}).power(machine.uuid)
+    coming = next_window(found, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
+    if not found:
+        first = head(f"No restart of {vm} is agreed.")
+    elif coming is None:
+        first = head(f"{vm} may restart at {count_of(len(found), 'agreed time')}, none of them soon.")
+    elif coming[1].start > scene.now:
+        first = head(f"{vm} may restart next between ", When(coming[1].start), " and ", When(coming[1].end), ".")
+    else:
+        first = head(f"{vm} may restart now, until ", When(coming[1].end), ".")
+    return say(
+        first,
+        *[_listed(a) for a in found[:6]],
+        ln(f"{vm} is off now: what is agreed with you can be changed without a restart.")
+        if power is Power.OFF
+        else None,
+        ln(
+            f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards, and is announced before."
+        ),
+        _blockers(scene, machine.uuid),
+        *standing_still(scene),
+        buttons=_window_buttons(scene, machine, bool(found)),
+    )
+
+
+def _listed(agreement: Agreement) -> LineOf:
+    by: list[Part] = ["agreed when the card was taken"] if agreement.person == BOT else ["by ", Name(agreement.person)]
+    label = f", for {label_ref(agreement.label)}" if agreement.label else ""
+    skips = f", {count_of(len(agreement.skips), 'time')} put off" if agreement.skips else ""
+    return ln("• ", window_words(agreement), ", ", by, label, skips)
+
+
+def _window_buttons(scene: Scene, machine: Machine, some: bool) -> tuple[Button, ...]:
+    buttons = (
+        window_button("Any time today", machine, "today"),
+        window_button(f"Every night {clock_words(scene.policy)}", machine, "nights"),
+    )
+    return (
+        (*buttons, button("Take all back", f"window{typeable(machine)} remove"))
+        if some
+        else (*buttons, window_button("Ask me first", machine, "ask"))
+    )
+
+
+def not_now(scene: Scene, machine: Machine, skipped: Sequence[Agreement]) -> Reply:
+    """The answer to ``notnow``: the occurrence that is not used, and what comes next."""
+    vm = name_of(machine)
+    mine = open_agreements(scene.books, machine.uuid)
+    coming = next_window(mine, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
+    at = [s.start for a in skipped for s in a.skips[-1:]]
+    when: list[Part] = [" ", When(min(at))] if at and min(at) > scene.now else [" now"]
+    waits = next(
+        (x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.RETURNING), None
+    )
+    return say(
+        head(f"{vm} does not restart", when, "."),
+        ln("The other owners are told that you said so; only you can take it back.")
+        if len(machine.owners) > 1
+        else None,
+        ln("Next agreed time: ", When(coming[1].start), ".")
+        if coming is not None
+        else ln("No other time is agreed; I ask again."),
+        ln("Said twice while others wait, its next night is used.") if waits is not None else None,
+        buttons=(
+            button("I take that back", f"notnow{typeable(machine)} undo"),
+            *give_buttons(machine, clock_words(scene.policy))[:2],
+        ),
+    )
+
+
+def stopped(scene: Scene, move: Move) -> Reply:
+    """The answer to ``stop m7``."""
+    vm = machine_word(scene.books, move.machine)
+    if move.state in (MoveState.PLANNED, MoveState.DROPPED):
+        return say(
+            head(f"Stopped: {vm} is not restarted this time."),
+            ln("It was not switched off and nothing was changed."),
+            ln("What it was for stays asked for; the next agreed time is used, or you are asked."),
+            buttons=(MINE,),
+        )
+    return say(
+        head(f"Stopped: {vm} keeps its cards as they are."),
+        ln(
+            "It was already asked to shut down, and a shutdown cannot be called back: it is started again as soon as it is off, unchanged."
+        ),
+        buttons=(MINE,),
+    )
+
+
+def started(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``start``: the power-on is asked for."""
+    vm = name_of(machine)
+    held = [x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.MOVING]
+    return say(
+        head(f"{vm} is started with the next round, in a few seconds."),
+        ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when the card is seen to work.")
+        if held
+        else None,
+        *standing_still(scene),
+        buttons=(MINE,),
+    )

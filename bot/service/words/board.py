@@ -1,0 +1,468 @@
+"""Who has what and who is in line: the board of the channel, and the same for one person.
+
+``board`` is rendered at each round and edited only when it changed, so what counts on by itself (waiting times, "as of") is given in
+steps of ten minutes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bot.domain.model import (
+    BOT,
+    Books,
+    Card,
+    Lease,
+    LeaseState,
+    MoveState,
+    PersonId,
+    Request,
+    RequestState,
+    Seen,
+    SlotId,
+    Turn,
+)
+from bot.domain.policy import Policy
+from bot.domain.queue import line
+from bot.domain.sight import Sight
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
+from bot.service.words.common import (
+    HELP,
+    MINE,
+    NO_PROMISES,
+    QUEUE,
+    REQUEST,
+    WHY,
+    Part,
+    Scene,
+    button,
+    command,
+    count_of,
+    head,
+    label_ref,
+    listed,
+    ln,
+    machine_word,
+    name_of,
+    open_agreements,
+    place_word,
+    said,
+    say,
+    slots_of,
+    tidy,
+    until_words,
+    wanted,
+    window_words,
+)
+
+if TYPE_CHECKING:
+    from bot.domain.planner import Promise
+
+CARDS_SHOWN = 12
+"""Up to this many cards have a line each; beyond it each host has one."""
+
+WAITING_SHOWN = 6
+"""People in line that are listed; the others are counted."""
+
+STEP = timedelta(minutes=10)
+"""What counts on by itself is given in these steps: a board that is the same is not edited."""
+
+OLD = timedelta(minutes=5)
+"""A look older than this is said to be old."""
+
+
+class View:
+    """The books by card, with the last look beside them."""
+
+    def __init__(self, books: Books, seen: Seen | None, now: datetime) -> None:
+        self.books, self.seen, self.now = books, seen, now
+        self.sight = Sight(books.cards, seen, {})
+        self._has = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
+        self._next = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
+
+    def lease(self, slot: SlotId) -> Lease | None:
+        """What is lent with this card."""
+        return self.books.leases.get(self._has.get(slot, ""))
+
+    def offered(self, slot: SlotId) -> Request | None:
+        """Who is being asked whether they take this card."""
+        label = self._has.get(slot, "")
+        request = self.books.requests.get(int(label)) if label.isdecimal() else None
+        return request if request is not None and request.state is RequestState.OFFERED else None
+
+    def follows(self, slot: SlotId) -> PersonId:
+        """Who gets the card next; "" nobody yet."""
+        label = self._next.get(slot, "")
+        lease = self.books.leases.get(label)
+        if lease is not None:
+            return lease.person
+        request = self.books.requests.get(int(label)) if label.isdecimal() else None
+        return request.person if request is not None else ""
+
+    def elsewhere(self, card: Card) -> str:
+        """The name of the machine that has a card which was not lent; "" none, or nobody can say."""
+        found = set(self.sight.settings(card) or ())
+        bound = self.sight.bound(card)
+        for uuid in sorted(found | ({bound} if bound else set())):
+            seen = self.sight.machine(uuid)
+            return tidy(seen.name) if seen is not None else name_of(self.books.machines.get(uuid), "another machine")
+        return ""
+
+    def away(self, card: Card) -> str:
+        """Why nothing can be said about the card now; "" all is well, or there was no look at all."""
+        if self.seen is None:
+            return ""
+        host = next((h for h in self.seen.hosts if (h.vcenter, h.id) == (card.vcenter, card.host)), None)
+        if not self.sight.complete(card.vcenter):
+            return "vCenter does not answer"
+        if host is None or not host.connected:
+            return f"{tidy(card.host_name)} is not connected"
+        return f"{tidy(card.host_name)} is in maintenance" if host.maintenance else ""
+
+    def word(self, card: Card) -> str:
+        """One word for the head: in use, on the way, reserved, resting, elsewhere, out of sight, free."""
+        lease = self.lease(card.name)
+        if lease is not None and lease.state in (LeaseState.ACTIVE, LeaseState.RETURNING):
+            return "in use"
+        if lease is not None and lease.state is LeaseState.MOVING:
+            return "on the way"
+        if card.aside is not None:
+            return "resting"
+        if (lease is not None and lease.state is LeaseState.RESERVED) or self.offered(card.name) is not None:
+            return "reserved"
+        if self.away(card):
+            return "out of sight"
+        if self.elsewhere(card):
+            return "elsewhere"
+        return "being checked" if card.doubted else "free"
+
+
+ORDER = ("in use", "on the way", "reserved", "free", "resting", "elsewhere", "being checked", "out of sight")
+"""Order of the words in the head."""
+
+
+def board(
+    books: Books, seen: Seen | None, now: datetime, policy: Policy, promises: Mapping[int, Promise] = NO_PROMISES
+) -> Reply:
+    """The one living message of the channel. ``seen``: the last look; None: there was none yet."""
+    view = View(books, seen, now)
+    return say(
+        head(summary(view)),
+        _paused(books),
+        *card_lines(view, policy),
+        *line_lines(books, now, promises),
+        _as_of(view),
+        buttons=(REQUEST, MINE, WHY if line(books) else HELP),
+    )
+
+
+def summary(view: View) -> str:
+    """``4 cards in esx-01: 3 in use, 1 resting · 1 person in line``."""
+    cards = view.books.cards.values()
+    waiting = len({r.person for r in line(view.books)})
+    queue = f"{count_of(waiting, 'person', 'people')} in line" if waiting else "nobody in line"
+    if not cards:
+        return f"I have not seen a card yet · {queue}"
+    hosts = sorted({tidy(c.host_name) for c in cards})
+    words = Counter(view.word(c) for c in cards)
+    parts = ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])
+    where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return f"{count_of(len(cards), 'card')} in {where}: {parts} · {queue}"
+
+
+def card_lines(view: View, policy: Policy) -> list[LineOf]:
+    """A line a card; beyond twelve a line a host."""
+    cards = sorted(view.books.cards.values(), key=lambda c: _by_number(c.name))
+    if len(cards) <= CARDS_SHOWN:
+        return [card_line(view, card, policy) for card in cards]
+    lines = []
+    for host in sorted({c.host_name for c in cards})[:CARDS_SHOWN]:
+        here = [c for c in cards if c.host_name == host]
+        words = Counter(view.word(c) for c in here)
+        kinds = ", ".join(f"{n} {tidy(k, 30)}" for k, n in sorted(Counter(c.kind for c in here).items()))
+        lines.append(ln(Code(tidy(host)), f" {kinds}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])))
+    return lines
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    kind, _, number = name.rpartition("-")
+    return (kind, int(number), "") if number.isdecimal() else (name, 0, name)
+
+
+def card_line(view: View, card: Card, policy: Policy) -> LineOf:
+    """Who has one card, until when, and what comes next."""
+    return ln(Code(card.name), " ", card_words(view, card, policy))
+
+
+def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
+    """The words behind a card's name."""
+    lease = view.lease(card.name)
+    rests: list[Part] = [", rests when it is out"] if card.aside is not None else []
+    if lease is not None:
+        return [*_lent(view, lease, card, policy), rests]
+    offered = view.offered(card.name)
+    if offered is not None and card.aside is None:
+        by: list[Part] = [", answer by ", When(offered.offer.accept_by)] if offered.offer is not None else []
+        return ["kept for ", Name(offered.person), " · ", machine_word(view.books, offered.machine), by]
+    if card.aside is not None:
+        who: list[Part] = [", by ", Name(card.aside.by)] if card.aside.by not in ("", BOT) else [", admins know"]
+        return ["resting", [": ", said(card.aside.reason, 80)] if card.aside.reason.strip() else None, who]
+    if away := view.away(card):
+        return [f"out of sight: {away}"]
+    if where := view.elsewhere(card):
+        registered = any(tidy(m.name) == where for m in view.books.machines.values())
+        return (
+            [f"in {where}, not put there by me: its owners are asked"]
+            if registered
+            else [f"elsewhere: in {where}, which is not mine to touch"]
+        )
+    if card.doubted:
+        return ["being checked: my books and vCenter did not agree"]
+    return ["free"]
+
+
+def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
+    where: list[Part] = [Name(lease.person), " · ", machine_word(view.books, lease.machine)]
+    after = view.follows(card.name)
+    then: list[Part] = [", then ", Name(after)] if after else []
+    checked = ", being checked" if card.doubted else ""
+    match lease.state:
+        case LeaseState.ACTIVE if lease.over_time:
+            return [*where, ", its time is over: stays until somebody asks", checked]
+        case LeaseState.ACTIVE:
+            return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
+        case LeaseState.RETURNING:
+            return [*where, ", given back", _comes_out(view.books, lease), then, checked]
+        case LeaseState.MOVING:
+            return ["on its way to ", *where]
+        case _:
+            return ["reserved for ", *where, _restart(view.books, lease)]
+
+
+def comes_out(books: Books, lease: Lease) -> datetime | None:
+    """By when a card that is given back is out; None: no restart is agreed, or it is one that comes again."""
+    move = next((m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER), None)
+    if move is not None and move.window is not None:
+        return move.window.end
+    ends = [
+        a.window.end
+        for a in open_agreements(books, lease.machine)
+        if a.window is not None and a.label in ("", lease.label)
+    ]
+    return min(ends, default=None)
+
+
+_OVER = (MoveState.DONE, MoveState.DROPPED)
+
+
+def _comes_out(books: Books, lease: Lease) -> list[Part]:
+    by = comes_out(books, lease)
+    if by is not None:
+        return [", comes out by ", When(by)]
+    agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
+    if agreed:
+        return [", comes out ", window_words(agreed[0])]
+    return [", comes out when its machine restarts: no time agreed yet"]
+
+
+def _restart(books: Books, lease: Lease) -> list[Part]:
+    agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
+    return [", restarts ", window_words(agreed[0])] if agreed else [", waits for a time to restart"]
+
+
+def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:
+    """Who is in line, with likely times as far as they are known."""
+    waiting = line(books)
+    if not waiting:
+        return []
+    lines = [ln(Bold("In line"))]
+    for place, request in enumerate(waiting[:WAITING_SHOWN], 1):
+        lines.append(
+            ln(
+                f"{place}. ",
+                Name(request.person),
+                f" · {wanted(request)} for {machine_word(books, request.machine)}",
+                _stand(request, now, promises),
+            )
+        )
+    if len(waiting) > WAITING_SHOWN:
+        lines.append(ln(f"… and {len(waiting) - WAITING_SHOWN} more"))
+    return lines
+
+
+def _stand(request: Request, now: datetime, promises: Mapping[int, Promise]) -> list[Part]:
+    if request.state is RequestState.OFFERED and request.offer is not None:
+        return [", is asked, answer by ", When(request.offer.accept_by)]
+    if request.rest is not None:
+        return [
+            ", rests",
+            [" until ", When(request.rest.until)] if request.rest.until is not None else None,
+            " and keeps the place",
+        ]
+    promise = promises.get(request.number)
+    if promise is not None and promise.likely is not None:
+        return [", likely by ", When(_up(max(promise.likely, now)))]
+    return [", waiting time not known"] if promise is not None else []
+
+
+def _up(at: datetime) -> datetime:
+    """The next full step."""
+    epoch = datetime(2000, 1, 1, tzinfo=UTC)
+    return epoch + -(-(at - epoch) // STEP) * STEP
+
+
+def _paused(books: Books) -> LineOf | None:
+    if not books.paused:
+        return None
+    who, reason = paused_by(books.paused)
+    return ln(
+        Bold("Paused"),
+        [" by ", Name(who)] if who else None,
+        [": ", said(reason, 80)] if reason else None,
+        ". Nothing restarts until an admin resumes.",
+    )
+
+
+def paused_by(word: str) -> tuple[PersonId, str]:
+    """Who paused and why, from the books' word for it (``PERSON reason``)."""
+    who, _, reason = word.strip().partition(" ")
+    return ("", word.strip()) if who == BOT else (who, reason.strip())
+
+
+def _as_of(view: View) -> LineOf:
+    if view.seen is None:
+        return ln("I have not seen vCenter yet: this is what my books say.")
+    if view.now - view.seen.at > OLD:
+        return ln("I last saw the cards ", When(view.seen.at), "; since then I only know my books.")
+    epoch = datetime(2000, 1, 1, tzinfo=UTC)
+    floor = epoch + (view.seen.at - epoch) // STEP * STEP
+    # Never older than the newest thing it tells, so that the stamp is true although it moves in steps.
+    books = view.books
+    changes = [*(x.changed for x in books.leases.values()), *(m.changed for m in books.moves.values())]
+    changes += [r.changed or r.asked for r in books.requests.values()]
+    return ln("As of ", When(max([floor, *(c for c in changes if c <= view.now)])), ".")
+
+
+# ---- for one person ------------------------------------------------------------------------------------------------
+
+
+def status(scene: Scene, person: PersonId) -> Reply:
+    """Bare ``/gpu``: the board, my cards and my place in one answer."""
+    view = View(scene.books, scene.seen, scene.now)
+    own = _own_lines(scene, view, person)
+    return say(
+        head(_you(scene, person), f" {summary(view)}."),
+        _paused(scene.books),
+        *card_lines(view, scene.policy),
+        *line_lines(scene.books, scene.now, scene.promises),
+        ln(Bold("You")) if own else None,
+        *own,
+        _as_of(view),
+        buttons=(REQUEST, *_own_buttons(scene, person), QUEUE, HELP),
+    )
+
+
+def mine(scene: Scene, person: PersonId) -> Reply:
+    """My cards, my place in line, my machines."""
+    view = View(scene.books, scene.seen, scene.now)
+    own = _own_lines(scene, view, person)
+    machines = [m for m in scene.books.machines.values() if person in m.owners]
+    theirs: Part = listed(name_of(m) for m in sorted(machines, key=lambda m: m.name)[:6])
+    return say(
+        head(_you(scene, person)),
+        *own,
+        ln("Your machines: ", theirs, f" and {len(machines) - 6} more." if len(machines) > 6 else ".")
+        if machines
+        else ln(
+            "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
+        ),
+        buttons=(*_own_buttons(scene, person), REQUEST, QUEUE),
+    )
+
+
+def _you(scene: Scene, person: PersonId) -> list[Part]:
+    have = sum(len(x.slots) for x in _leases(scene.books, person) if x.state in (LeaseState.ACTIVE, LeaseState.MOVING))
+    places = [i for i, r in enumerate(line(scene.books), 1) if r.person == person]
+    cards = f"You have {count_of(have, 'card')}" if have else "You have no card"
+    return [f"{cards} and are {place_word(places[0])}." if places else f"{cards}."]
+
+
+def _leases(books: Books, person: PersonId) -> list[Lease]:
+    open_ = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+    return sorted(
+        (x for x in books.leases.values() if x.person == person and x.state in open_),
+        key=lambda x: (x.request, x.label),
+    )
+
+
+def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
+    lines = []
+    for lease in _leases(scene.books, person)[:6]:
+        ref, vm = Code(label_ref(lease.label)), machine_word(scene.books, lease.machine)
+        lines.append(
+            ln(
+                ref,
+                " ",
+                slots_of(lease.slots),
+                f" in {vm}" if lease.state is not LeaseState.RESERVED else f" for {vm}",
+                _mine(scene, view, lease),
+            )
+        )
+    for request in [r for r in line(scene.books) if r.person == person][:4]:
+        vm = machine_word(scene.books, request.machine)
+        lines.append(
+            ln(
+                Code(f"#{request.number}"),
+                f" {wanted(request)} for {vm}, asked ",
+                When(request.asked),
+                _stand(request, scene.now, scene.promises),
+            )
+        )
+    return lines
+
+
+def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
+    match lease.state:
+        case LeaseState.ACTIVE if lease.over_time:
+            return [": your time is over, nobody waits, it stays for now"]
+        case LeaseState.ACTIVE:
+            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
+        case LeaseState.RETURNING:
+            return [", given back", _comes_out(scene.books, lease)]
+        case LeaseState.MOVING:
+            return [", on its way to you"]
+        case _:
+            return [", reserved for you", _restart(scene.books, lease)]
+
+
+def _own_buttons(scene: Scene, person: PersonId) -> list[Button]:
+    held = [x for x in _leases(scene.books, person) if x.state is LeaseState.ACTIVE]
+    waits = [r for r in line(scene.books) if r.person == person]
+    out: list[Button] = []
+    if waits:
+        out.append(button("Why do I wait?", f"why #{waits[0].number}"))
+    if held:
+        out.append(
+            button(
+                f"Give {held[0].slots[0] if len(held[0].slots) == 1 else label_ref(held[0].label)} back",
+                f"release #{held[0].label}",
+            )
+        )
+    return out
+
+
+def queue(scene: Scene) -> Reply:
+    """Who is in line."""
+    waiting = line(scene.books)
+    if not waiting:
+        return say(head("Nobody is in line."), buttons=(REQUEST, MINE))
+    first = waiting[0]
+    return say(
+        head(f"{count_of(len(waiting), 'request')} in line, next: ", Name(first.person), f" for {wanted(first)}."),
+        *line_lines(scene.books, scene.now, scene.promises)[1:],
+        ln("First come, first served; all cards of a request together."),
+        buttons=(WHY, MINE, REQUEST),
+    )

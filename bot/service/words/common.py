@@ -1,0 +1,365 @@
+"""The small change of every sentence: lines, heads, names of things, lengths of time, buttons.
+
+Used by the other files of ``words`` alone. Nothing here knows a surface: no markup, no zone, no clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bot.domain.model import (
+    BOT,
+    Agreement,
+    AgreementState,
+    Books,
+    Length,
+    Machine,
+    MachineId,
+    PersonId,
+    Request,
+    Seen,
+    SlotId,
+)
+from bot.domain.policy import Policy
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Span, When
+
+if TYPE_CHECKING:
+    from bot.domain.planner import Promise
+
+Part = Span | Sequence["Part"] | None
+"""What a line is made of: spans, groups of spans, or nothing."""
+
+SAID_MOST = 200
+"""Characters of a person's text that one message repeats."""
+
+LABEL_MOST = 75
+"""Characters of a button's label (Slack's limit)."""
+
+NO_PROMISES: Mapping[int, Promise] = {}
+"""No waiting time is known."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an answer may look at. Made by the desk once an ask."""
+
+    books: Books  # as they are inside the transaction
+    now: datetime  # aware UTC
+    policy: Policy  # the site's numbers
+    zone: str = ""  # IANA name of the reader's zone, to choose answers that still fit today; "" unknown
+    seen: Seen | None = None  # the last look; None: the bot has not seen the world yet
+    promises: Mapping[int, Promise] = field(default_factory=dict)  # request number -> waiting time
+
+
+# ---- lines ---------------------------------------------------------------------------------------------------------
+
+
+def ln(*parts: Part) -> LineOf:
+    """One line of spans; groups are opened, ``None`` and "" left out, neighbouring strings joined."""
+    out: list[Span] = []
+    for span in _flat(parts):
+        if isinstance(span, str) and out and isinstance(out[-1], str):
+            out[-1] += span
+        elif span != "":
+            out.append(span)
+    return tuple(out)
+
+
+def head(*parts: Part) -> LineOf:
+    """The first line: the bot's own words bold, names, times and cards between them as they are.
+
+    Blanks stay outside the bold spans, and so does what touches another span: bold that does not end at a blank is not
+    shown as bold everywhere.
+    """
+    spans = ln(*parts)
+    out: list[Span] = []
+    for i, span in enumerate(spans):
+        if not isinstance(span, str):
+            out.append(span)
+            continue
+        before, after = i > 0, i + 1 < len(spans)
+        lead = re.match(r"\S*\s+", span) if before else None
+        start = lead.end() if lead else (len(span) if before else 0)
+        tail = re.search(r"\s+\S*$", span[start:]) if after else None
+        end = start + tail.start() if tail else (start if after else len(span))
+        middle = span[start:end].strip()
+        if not re.search(r"\w", middle):
+            out.append(span)
+            continue
+        at = span.index(middle, start)
+        out += [p for p in (span[:at], Bold(middle), span[at + len(middle) :]) if p]
+    return tuple(out)
+
+
+def say(*lines: LineOf | None, buttons: Iterable[Button | None] = (), ok: bool = True) -> Reply:
+    """A message; empty lines fall out, at most three buttons stay (the first three, no command twice)."""
+    kept: list[Button] = []
+    for button in buttons:
+        if button is not None and all(button.says != b.says for b in kept):
+            kept.append(button)
+    return Reply(tuple(line for line in lines if line), tuple(kept[:3]), ok)
+
+
+def no(*lines: LineOf | None, buttons: Iterable[Button | None] = ()) -> Reply:
+    """A refusal: nothing was changed."""
+    return say(*lines, buttons=buttons, ok=False)
+
+
+def _flat(parts: Iterable[Part]) -> Iterable[Span]:
+    for part in parts:
+        if part is None:
+            continue
+        if isinstance(part, str | Bold | Code | Said | When | Name) or not isinstance(part, Sequence):
+            yield part
+        else:
+            yield from _flat(part)
+
+
+def listed(items: Iterable[Part], last: str = " and ") -> list[Part]:
+    """``a, b and c``."""
+    parts = list(items)
+    out: list[Part] = []
+    for i, part in enumerate(parts):
+        if i:
+            out.append(last if i == len(parts) - 1 else ", ")
+        out.append(part)
+    return out
+
+
+# ---- words of things -----------------------------------------------------------------------------------------------
+
+
+def count_of(number: int, word: str, many: str = "") -> str:
+    """``1 card``, ``2 cards``."""
+    return f"{number} {word if number == 1 else many or word + 's'}"
+
+
+def card_s(number: int) -> str:
+    """``card`` or ``cards``."""
+    return "card" if number == 1 else "cards"
+
+
+def it_s(number: int) -> str:
+    """``it`` or ``they`` for cards, as a subject."""
+    return "it" if number == 1 else "they"
+
+
+def wanted(request: Request) -> str:
+    """``1 T4``, ``2 T4``: what is asked for."""
+    return f"{request.count} {tidy(request.kind, 30)}"
+
+
+def tidy(text: str, most: int = 60) -> str:
+    """A name from outside on one line without control characters, shortened."""
+    clean = "".join(c if c.isprintable() else " " for c in text)
+    clean = " ".join(clean.split())
+    return clean if len(clean) <= most else clean[: most - 1].rstrip() + "…"
+
+
+def said(text: str, most: int = SAID_MOST) -> Said:
+    """A person's words (or a reason given by the rules), on one line, shortened."""
+    return Said(tidy(text, most))
+
+
+def because(text: str, lead: str = "Reason: ") -> LineOf | None:
+    """A line with a reason, or nothing."""
+    return ln(lead, said(text), _dot(text)) if text.strip() else None
+
+
+def why_tail(text: str) -> list[Part]:
+    """``: reason`` to end a first line with, or only the full stop."""
+    return [": ", said(text, 160), _dot(text)] if text.strip() else ["."]
+
+
+def _dot(text: str) -> str:
+    return "" if text.rstrip().endswith((".", "!", "?", "…")) else "."
+
+
+def slots_of(slots: Iterable[SlotId]) -> list[Part]:
+    """Cards by name: `T4-1` and `T4-2`; beyond four only how many more."""
+    names = [Code(tidy(s, 40)) for s in slots]
+    if len(names) <= 4:
+        return listed(names)
+    return [*listed(names[:3], ", "), f" and {len(names) - 3} more"]
+
+
+def the_cards(slots: Sequence[SlotId], word: str = "card") -> list[Part]:
+    """``card `T4-1``` or ``cards `T4-1` and `T4-2```."""
+    return [f"{word}{'' if len(slots) == 1 else 's'} ", slots_of(slots)] if slots else [f"the {word}"]
+
+
+def name_of(machine: Machine | None, other: str = "the machine") -> str:
+    """A machine's name for a sentence."""
+    return tidy(machine.name) if machine is not None and tidy(machine.name) else other
+
+
+def machine_word(books: Books, machine: MachineId) -> str:
+    """The name of a machine by its id."""
+    return name_of(books.machines.get(machine))
+
+
+def typeable(machine: Machine | None) -> str:
+    """The machine with a blank before it, as it is typed in a command: its name, or ``on`` and its name of several words.
+
+    "" if it cannot be typed (then the person's only machine is meant, or the command asks which).
+    """
+    if machine is None:
+        return ""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}", machine.name):
+        return f" {machine.name}"
+    words = machine.name.split()
+    if (
+        1 < len(words) <= 6
+        and all(re.fullmatch(r"[\w.()+\-]+", w) for w in words)
+        and "because" not in machine.name.lower()
+    ):
+        return f" on {' '.join(words)}"
+    return ""
+
+
+def on_machine(machine: Machine | None) -> str:
+    """`` on vm-r``: the machine in a request; "" if it cannot be typed."""
+    typed = typeable(machine)
+    return typed if not typed or typed.startswith(" on ") else f" on{typed}"
+
+
+def label_ref(label: str) -> str:
+    """``#12b``: what people type for a request or what became of it."""
+    return f"#{label}"
+
+
+def whose(person: PersonId, reader: PersonId) -> Span:
+    """``you`` or the name."""
+    return "you" if person == reader else Name(person)
+
+
+def by_whom(person: PersonId, reader: PersonId = "") -> Span:
+    """Who did it: ``you``, ``I`` for the bot, or a name."""
+    if person == BOT:
+        return "I"
+    return whose(person, reader)
+
+
+# ---- words of time -------------------------------------------------------------------------------------------------
+
+
+def span_of(length: timedelta) -> str:
+    """``40 s``, ``6 min``, ``2 h 45``, ``3 days``: never negative."""
+    seconds = max(int(length.total_seconds()), 0)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes = (seconds + 30) // 60
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest:02d}" if rest else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h" if hours else f"{days} days"
+
+
+def usual(machine: Machine | None, policy: Policy) -> timedelta:
+    """How long the machine is usually off for a restart: slowest of its last ten; before the first the site's guess."""
+    if machine is None or not machine.durations_s:
+        return policy.usual_first
+    return timedelta(seconds=max(machine.durations_s))
+
+
+def about(length: timedelta) -> str:
+    """``about 6 min``, in whole minutes, at least one."""
+    return f"about {span_of(max(timedelta(minutes=1), timedelta(minutes=-(-length // timedelta(minutes=1)))))}"
+
+
+def usual_words(machine: Machine | None, policy: Policy) -> str:
+    """``about 6 min``; before the first restart it says that it is a guess."""
+    words = about(usual(machine, policy))
+    return words if machine is not None and machine.durations_s else f"{words}, a guess before its first time"
+
+
+def clock_words(policy: Policy) -> str:
+    """``22-06``: the night, short, for labels."""
+    start, end = policy.night_start, policy.night_end
+    minutes = bool(start.minute or end.minute)
+    return f"{start:%H:%M}-{end:%H:%M}" if minutes else f"{start:%H}-{end:%H}"
+
+
+def until_words(length: Length, policy: Policy, end: datetime | None = None) -> list[Part]:
+    """``until fri 18:00`` / ``for 8 h from when it works`` / the site's default in words."""
+    if end is not None:
+        return ["until ", When(end)]
+    if length.until is not None:
+        return ["until ", When(length.until)]
+    if length.lasting is not None:
+        return [f"for {span_of(length.lasting)} from when it works"]
+    return [f"until {policy.working_end:%H:%M} of the next working day"]
+
+
+def window_words(agreement: Agreement) -> list[Part]:
+    """When an agreement lets the machine restart: ``between … and …``, ``as soon as nothing runs``, ``nights 22:00-06:00``."""
+    hard = ", switched off hard if it does not shut down" if agreement.hard else ""
+    if agreement.when_done and agreement.window is None:
+        return [f"as soon as nothing has run for a while{hard}"]
+    if agreement.pattern is not None:
+        p = agreement.pattern
+        busy = ", even if somebody works" if agreement.even_if_busy else ""
+        return [f"{days_words(p.days)} {p.start:%H:%M}-{p.end:%H:%M} ({p.zone}){busy}{hard}"]
+    if agreement.now:
+        end: list[Part] = [", by ", When(agreement.window.end)] if agreement.window is not None else []
+        return ["right away", *end, hard]
+    if agreement.window is not None:
+        return ["between ", When(agreement.window.start), " and ", When(agreement.window.end), hard]
+    return [f"at a time still to come{hard}"]
+
+
+def days_words(days: frozenset[int]) -> str:
+    """``every day``, ``Mon-Fri``, ``Sat, Sun``."""
+    names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+    if days >= frozenset(range(7)):
+        return "every day"
+    if days == frozenset(range(5)):
+        return "Mon-Fri"
+    return ", ".join(names[d] for d in sorted(days) if 0 <= d <= 6)
+
+
+def open_agreements(books: Books, machine: MachineId) -> list[Agreement]:
+    """The open agreements of a machine, oldest first."""
+    found = (a for a in books.agreements.values() if a.machine == machine and a.state is AgreementState.OPEN)
+    return sorted(found, key=lambda a: a.number)
+
+
+# ---- the line ------------------------------------------------------------------------------------------------------
+
+
+def place_word(place: int) -> str:
+    """``next in line``, ``second in line``, ``number 7 in line``."""
+    words = {1: "next in line", 2: "second in line", 3: "third in line"}
+    return words.get(place, f"number {place} in line")
+
+
+# ---- buttons -------------------------------------------------------------------------------------------------------
+
+
+def button(label: str, says: str, style: str = "", confirm: str = "") -> Button:
+    """A button with a label that fits."""
+    return Button(tidy(label, LABEL_MOST), says, style, confirm)
+
+
+REQUEST = button("Request a card", "request", "primary")
+MINE = button("My cards", "mine")
+QUEUE = button("Who is in line", "queue")
+WHY = button("Why this order?", "why")
+HELP = button("Help", "help")
+
+
+def window_button(label: str, machine: Machine | None, window: str, style: str = "") -> Button:
+    """A button that says when a machine may restart."""
+    return button(label, f"window{typeable(machine)} {window}", style)
+
+
+def command(policy: Policy, text: str = "") -> Code:
+    """A command to type: `/gpu request 1`."""
+    return Code(f"{policy.command} {text}".rstrip())

@@ -1,0 +1,303 @@
+"""The one message of a restart: who gives, who gets, what was agreed, each step with its time, what is waited for, and the end.
+
+Posted when the restart is planned and edited at each step. A card that goes from one machine to another is two restarts, so two
+messages; each names the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from bot.domain.model import (
+    BOT,
+    Books,
+    Lease,
+    LeaseState,
+    Machine,
+    Move,
+    MoveState,
+    Outcome,
+    PersonId,
+    SlotId,
+    Step,
+    Turn,
+    Wish,
+    Work,
+)
+from bot.domain.policy import Policy
+from bot.service.ports import Button, LineOf, Name, Reply, When
+from bot.service.words.common import (
+    Part,
+    about,
+    because,
+    button,
+    head,
+    listed,
+    ln,
+    name_of,
+    said,
+    say,
+    slots_of,
+    span_of,
+    tidy,
+    usual,
+)
+
+STEPS_SHOWN = 8
+"""Steps of the journal that are shown; the newest."""
+
+STEPS = {
+    "planned": "agreed",
+    "last_call": "warned",
+    "asked": "shutdown asked",
+    "stopping": "shutdown asked",
+    "shutdown": "shutdown asked",
+    "hard_stop": "switched off hard, as agreed",
+    "off": "off",
+    "taken": "out",
+    "put": "in",
+    "changed": "cards changed",
+    "changing": "cards are changed",
+    "power_on": "start asked",
+    "starting": "start asked",
+    "on": "on again",
+    "bound": "on with the card",
+    "proving": "on again",
+    "seen": "seen inside",
+    "proven": "seen inside",
+    "unseen": "on with the card, no word from inside yet",
+    "missing": "the card is not seen inside",
+    "undoing": "the way back",
+    "undone": "as it was before",
+    "again": "did not work, tried again",
+    "refused": "refused",
+    "blocked": "something stands in the way",
+    "stuck": "does not start",
+    "left_out": "left for another time",
+    "left_off": "left off, as it was found",
+    "done": "done",
+    "dropped": "called off",
+}
+"""Words of the journal (``Step.what``) for people; an unknown one is shown with blanks for its underscores."""
+
+TROUBLE = frozenset({"undoing", "again", "refused", "blocked", "stuck", "missing", "dropped"})
+"""Steps that get no check mark."""
+
+OVER = (MoveState.DONE, MoveState.DROPPED)
+
+
+def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Reply:
+    """How a restart stands. ``books`` may have forgotten what is over; then it is left out."""
+    machine = books.machines.get(move.machine)
+    vm = name_of(machine, "the machine")
+    return say(
+        head(_what(move, books, vm), _state_words(move, machine, now, policy)),
+        _agreed(move, books),
+        *_steps(move, vm),
+        *_waits(move, vm, machine, now, policy),
+        _left_out(move),
+        buttons=_buttons(move),
+    )
+
+
+# ---- the first line ------------------------------------------------------------------------------------------------
+
+
+def _what(move: Move, books: Books, vm: str) -> list[Part]:
+    """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction and person."""
+    wishes = move.wishes or move.left_out
+    parts: list[Part] = []
+    for work in (Work.TAKE, Work.PUT):
+        for label in dict.fromkeys(w.label for w in wishes if w.work is work):
+            slots = [w.slot for w in wishes if w.work is work and w.label == label]
+            parts.append(_one_way(work, label, slots, books, vm))
+    return listed(parts, ", and ") if parts else [f"{vm} restarts"]
+
+
+def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str) -> list[Part]:
+    lease = books.leases.get(label)
+    kind = f"{tidy(lease.kind, 30)} " if lease is not None else ""
+    go = "goes" if len(slots) == 1 else "go"
+    who: Part = Name(lease.person) if lease is not None else "somebody"
+    here: list[Part] = [who, f" ({vm})"]
+    other = _other_side(work, slots, books)
+    if work is Work.TAKE:
+        return [kind, slots_of(slots), f" {go} from ", here, [" to ", other] if other else None]
+    return [kind, slots_of(slots), f" {go}", [" from ", other] if other else None, " to ", here]
+
+
+def _other_side(work: Work, slots: Sequence[SlotId], books: Books) -> list[Part]:
+    """Who gets what is taken here, or who gave what is put here; [] nobody (that the books still know)."""
+    sides: dict[tuple[PersonId, str], None] = {}
+    for slot in slots:
+        lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books)
+        if lease is not None:
+            sides[(lease.person, name_of(books.machines.get(lease.machine)))] = None
+    return listed([[Name(person), f" ({vm})"] for person, vm in sides])
+
+
+def _receiver(slot: SlotId, books: Books) -> Lease | None:
+    waiting = [h for h in books.holds if h.slot == slot]
+    for turn in (Turn.NEXT, Turn.HAS):
+        for hold in waiting:
+            lease = books.leases.get(hold.label)
+            if hold.turn is turn and lease is not None and lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
+                return lease
+    return None
+
+
+def _giver(slot: SlotId, books: Books) -> Lease | None:
+    """Whoever had the slot last: still returning, or over lately."""
+    over = (LeaseState.RETURNING, LeaseState.ENDED)
+    gave = [x for x in books.leases.values() if slot in x.slots and x.state in over and x.active_since is not None]
+    return max(gave, key=lambda x: x.changed, default=None)
+
+
+def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
+    many = len(move.wishes) > 1
+    match move.state:
+        case MoveState.PLANNED:
+            at = move.window.start if move.window is not None else move.last_call_for
+            return [", ", When(at)] if at is not None else [", as soon as it may restart"]
+        case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.PROVING:
+            return [f", {_left(move, machine, now, policy)}"]
+        case MoveState.UNDOING:
+            return [": it does not work, I put everything back"]
+        case MoveState.STUCK:
+            return [f": {name_of(machine, 'the machine')} does not start"]
+        case MoveState.DONE:
+            if move.undo:
+                return [": it did not work, all is as it was before"]
+            return [": done" if move.wishes else ": nothing was changed", " for all" if many else ""]
+        case MoveState.DROPPED:
+            return [": called off"]
+
+
+def _left(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> str:
+    begun = move.shutdown_at or move.off_at or move.changed
+    left = usual(machine, policy) - (now - begun)
+    # Whole minutes, and never "0": what takes longer than usual is said so.
+    return f"{about(left)} left" if left > timedelta(0) else "longer than usual"
+
+
+# ---- the middle ----------------------------------------------------------------------------------------------------
+
+
+def _agreed(move: Move, books: Books) -> LineOf | None:
+    agreement = books.agreements.get(move.agreement) if move.agreement is not None else None
+    window = move.window or (agreement.window if agreement is not None else None)
+    if window is None and agreement is None:
+        return None
+    by: list[Part] = []
+    if agreement is not None:
+        by = [" when the card was taken"] if agreement.person == BOT else [" by ", Name(agreement.person)]
+    when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
+    return ln("Agreed", by, when, ".")
+
+
+def _steps(move: Move, vm: str) -> list[LineOf]:
+    """The journal, newest last; a step that was repeated is said once, with its last time."""
+    seen: dict[tuple[str, str], Step] = {}
+    for step in move.steps:
+        seen.pop((step.what, step.detail), None)
+        seen[(step.what, step.detail)] = step
+    shown = list(seen.values())[-STEPS_SHOWN:]
+    lines = []
+    if len(seen) > len(shown):
+        lines.append(ln(f"… {len(seen) - len(shown)} earlier steps"))
+    return lines + [_step(step, move, vm) for step in shown]
+
+
+def _step(step: Step, move: Move, vm: str) -> LineOf:
+    mark = "⚠️ " if step.what in TROUBLE else "✅ "
+    what = STEPS.get(step.what, step.what.replace("_", " "))
+    if step.what in ("taken", "put"):
+        slots = step.detail.replace(",", " ").split() or [
+            w.slot for w in move.wishes if w.work is (Work.PUT if step.what == "put" else Work.TAKE)
+        ]
+        known = [s for s in slots if any(s == w.slot for w in (*move.wishes, *move.left_out))]
+        named: list[Part] = slots_of(known) if known else ["the card"]
+        return ln(mark, named, f" {what} ", When(step.at))
+    off = ""
+    if step.what == "on" and move.off_at is not None and step.at > move.off_at:
+        off = f" (it was off for {span_of(step.at - move.off_at)})"
+    detail: list[Part] = [": ", said(step.detail, 120)] if step.detail.strip() else []
+    return ln(mark, f"{vm} {what} ", When(step.at), off, detail)
+
+
+def _waits(move: Move, vm: str, machine: Machine | None, now: datetime, policy: Policy) -> list[LineOf | None]:
+    """What is waited for, until when, and what happens if it does not come."""
+    call = move.call
+    trouble = because(call.reason, "Last try: ") if call is not None and call.outcome is Outcome.AGAIN else None
+    match move.state:
+        case MoveState.PLANNED:
+            blockers = [ln("⚠️ In the way: ", said(b, 120)) for b in move.blockers[:3]]
+            tell = ln(f"⏳ {vm} is off for {about(usual(machine, policy))} then; its owners hear it before.")
+            return [*blockers, None if blockers else tell]
+        case MoveState.STOPPING:
+            until = (move.shutdown_at or move.changed) + policy.guest_shutdown
+            return [
+                ln(
+                    f"⏳ {vm} is shutting down. I wait until ",
+                    When(until),
+                    "; still on then, I leave it on and change nothing.",
+                ),
+                trouble,
+            ]
+        case MoveState.CHANGING:
+            return [
+                ln(f"⏳ {vm} is off, its cards are being changed. Whatever comes of it, it is started again."),
+                trouble,
+            ]
+        case MoveState.STARTING:
+            return [ln(f"⏳ {vm} is starting."), trouble]
+        case MoveState.PROVING:
+            return _proof(move, vm, policy)
+        case MoveState.UNDOING:
+            return [
+                because(move.reason),
+                ln(f"⏳ {vm} is put back as it was before, and started again if it was on."),
+                trouble,
+            ]
+        case MoveState.STUCK:
+            return [because(move.reason), ln("It needs a person; owners and admins are told. I go on trying.")]
+        case MoveState.DONE | MoveState.DROPPED:
+            return [because(move.reason), _end(move, vm, now)]
+
+
+def _proof(move: Move, vm: str, policy: Policy) -> list[LineOf | None]:
+    until = (move.on_at or move.changed) + policy.seen_in_guest
+    if not any(w.work is Work.PUT for w in move.wishes):
+        return [ln(f"⏳ {vm} is on; I wait until ", When(until), " for a word from inside.")]
+    return [
+        ln(f"⏳ {vm} is on. I wait until ", When(until), " for a word from inside that it sees the card."),
+        ln(f"If it does not, the card stays in for its owner to look at; {vm} is not restarted unasked."),
+    ]
+
+
+def _end(move: Move, vm: str, now: datetime) -> LineOf | None:
+    if move.state is MoveState.DROPPED and move.off_at is None:
+        return ln(f"{vm} was not switched off and nothing was changed.")
+    if move.state is MoveState.DONE and move.was_on is False and move.on_at is None:
+        return ln(f"{vm} was off and stays off, as it was found.")
+    if move.undo:
+        return ln("Settings are as before; no disk was touched.")
+    return None
+
+
+def _left_out(move: Move) -> LineOf | None:
+    """Cards that this restart does not serve, while others are."""
+    if not move.left_out or not move.wishes:
+        return None
+    return ln("Left for another time: ", slots_of(dict.fromkeys(w.slot for w in _sorted(move.left_out))), ".")
+
+
+def _sorted(wishes: Sequence[Wish]) -> list[Wish]:
+    return sorted(wishes, key=lambda w: w.slot)
+
+
+def _buttons(move: Move) -> tuple[Button, ...]:
+    if move.state in (MoveState.PLANNED, MoveState.STOPPING):
+        return (button("Stop it", f"stop m{move.number}", "", "Leave the machine on and change nothing this time?"),)
+    return ()

@@ -1,0 +1,62 @@
+"""What happened, in words: one sentence-maker for each :class:`NewsKind`.
+
+Called when a transaction is recorded (``desk`` and ``rounds``). It looks up the sentence; the sentences stand in ``news_line``
+(a place in line, an offer), ``news_cards`` (a card that somebody has) and ``news_machines`` (restarts, machines, the world).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.domain.model import Books
+from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
+from bot.service.ports import Reply
+from bot.service.words import news_cards, news_line, news_machines
+from bot.service.words.telling import Telling
+
+SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
+    NewsKind.OFFER: news_line.offer,
+    NewsKind.OFFER_OVER: news_line.offer_over,
+    NewsKind.STILL_WANTED: news_line.still_wanted,
+    NewsKind.LEASED: news_line.leased,
+    NewsKind.ASK_WINDOW: news_line.ask_window,
+    NewsKind.BACK_IN_LINE: news_line.back_in_line,
+    NewsKind.FREE_UNUSED: news_line.free_unused,
+    NewsKind.PERSON_LEFT: news_line.person_left,
+    NewsKind.HANDED_ON: news_cards.handed_on,
+    NewsKind.ACTIVE: news_cards.active,
+    NewsKind.ACTIVE_UNSEEN: news_cards.active_unseen,
+    NewsKind.WAITS_POWER_ON: news_cards.waits_power_on,
+    NewsKind.GUEST_WITHOUT: news_cards.guest_without,
+    NewsKind.CARD_BROKEN: news_cards.card_broken,
+    NewsKind.REMIND: news_cards.remind,
+    NewsKind.OVER_TIME: news_cards.over_time,
+    NewsKind.RETURNING: news_cards.returning,
+    NewsKind.ENDED: news_cards.ended,
+    NewsKind.FAILED: news_cards.failed,
+    NewsKind.CARD_ASIDE: news_cards.card_aside,
+    NewsKind.DIFFERENCE: news_cards.difference,
+    NewsKind.STRANGER: news_cards.stranger,
+    NewsKind.SHARED_SETTING: news_cards.shared_setting,
+    NewsKind.MACHINE_GONE: news_machines.machine_gone,
+    NewsKind.LAST_CALL: news_machines.last_call,
+    NewsKind.NOT_NOW: news_machines.not_now,
+    NewsKind.WINDOW_UNUSED: news_machines.window_unused,
+    NewsKind.STANDING_SKIPPED: news_machines.standing_skipped,
+    NewsKind.FIRM_WINDOW: news_machines.firm_window,
+    NewsKind.BLOCKED: news_machines.blocked,
+    NewsKind.MOVE: news_machines.move,
+    NewsKind.UNDONE: news_machines.undone,
+    NewsKind.GUEST_HANGS: news_machines.guest_hangs,
+    NewsKind.STUCK: news_machines.stuck,
+    NewsKind.HOST_AWAY: news_machines.host_away,
+    NewsKind.CLOCK_JUMP: news_machines.clock_jump,
+}
+"""The sentence of each kind; a test asks that none is missing."""
+
+
+def news(item: News, books: Books, now: datetime, policy: Policy) -> Reply:
+    """The message of one piece of news for its audience (``item.to``). ``books`` as they are after the change."""
+    return SENTENCES[item.kind](Telling(item, books, now, policy))

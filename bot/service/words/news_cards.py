@@ -1,0 +1,337 @@
+"""News about a card that somebody has: it works, it is due, it goes back, it is lost, it rests."""
+
+from __future__ import annotations
+
+from bot.domain.model import Lease, LeaseState
+from bot.domain.news import ADMINS
+from bot.service.ports import Code, LineOf, Reply, When
+from bot.service.words.common import (
+    MINE,
+    Part,
+    because,
+    button,
+    clock_words,
+    command,
+    head,
+    listed,
+    ln,
+    on_machine,
+    say,
+    span_of,
+    typeable,
+    why_tail,
+)
+from bot.service.words.news_line import give_buttons
+from bot.service.words.telling import Telling
+
+
+def _are(t: Telling) -> str:
+    return "are" if t.many else "is"
+
+
+def _them(t: Telling) -> str:
+    return "them" if t.many else "it"
+
+
+def _end(t: Telling) -> LineOf | None:
+    end = t.lease.end if t.lease is not None else t.item.until
+    return ln("Yours until ", When(end), ".") if end is not None else None
+
+
+def handed_on(t: Telling) -> Reply:
+    """The card was on the machine already: no restart. Told to who gave it (their time is over), or to who gets it."""
+    there = f"{'They sit' if t.many else 'It sits'} there already; nothing was switched off."
+    gave = t.lease is not None and t.lease.state is LeaseState.ENDED
+    if gave and t.to_holder:
+        return say(
+            head(t.kind_cards, f" went on to the next request for {t.vm}, without a restart. Thank you."),
+            ln(there),
+            buttons=(MINE,),
+        )
+    first = head(
+        t.kind_cards,
+        f" {_are(t)} ",
+        "yours" if t.to_holder else ["handed on by " if gave else "handed on to ", t.holder],
+        f" without a restart of {t.vm}.",
+    )
+    return say(first, ln(there), _end(t) if t.to_holder else None, buttons=(MINE,) if t.to_holder else ())
+
+
+def active(t: Telling) -> Reply:
+    """The card works: its time starts."""
+    end = t.item.until or (t.lease.end if t.lease is not None else None)
+    until: list[Part] = [" until ", When(end)] if end is not None else []
+    if not t.to_holder:
+        return say(head(t.kind_cards, f" {'work' if t.many else 'works'} in {t.vm}, lent to ", t.holder, until, "."))
+    return say(
+        head(t.kind_cards, f" {_are(t)} in {t.vm} and yours{'' if until else ', your time runs'}", until, "."),
+        ln(f"{t.vm} sees {_them(t)}: your time starts now.")
+        if t.lease is not None and t.lease.guest_seen
+        else ln("Your time starts now."),
+        because(t.item.reason, ""),
+        ln("Done earlier? Give it back and the next in line has it sooner. I remind you before the end."),
+        buttons=(MINE, button("Give it back", f"release{t.ref}"), button("4 hours longer", f"extend{t.ref} 4h")),
+    )
+
+
+def active_unseen(t: Telling) -> Reply:
+    """On and bound, but no word from the guest: the clock starts."""
+    first = head(t.kind_cards, f" {_are(t)} in {t.vm}, but I have not heard from inside it yet.")
+    if not t.to_holder:
+        return say(first, ln("vCenter shows the card in place; whether the driver sees it I cannot tell."))
+    return say(
+        first,
+        ln(
+            "vCenter shows it in place; whether the driver sees it I cannot tell. Please look: ",
+            Code("nvidia-smi"),
+            ".",
+        ),
+        ln("Your time runs from now all the same."),
+        _end(t),
+        buttons=(MINE, button("Give it back", f"release{t.ref}")),
+    )
+
+
+def waits_power_on(t: Telling) -> Reply:
+    """The card sits in a machine that its owner left off."""
+    late = (
+        ln("If it stays off, your time starts ", When(t.item.until), " all the same.")
+        if t.item.until is not None
+        else ln(f"If it stays off, your time starts after {span_of(t.policy.power_on_wait)} all the same.")
+    )
+    return say(
+        head(t.kind_cards, f" {_are(t)} in {t.vm}, which is off. Shall I start it?"),
+        ln("It was off before I came, so I left it off. Your time starts when it is on."),
+        late,
+        buttons=(
+            button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"),
+            button("Give it back", f"release{t.ref}"),
+        ),
+    )
+
+
+def guest_without(t: Telling) -> Reply:
+    """The guest reports, but without the card: its owner may repair."""
+    until = t.item.until
+    if until is None and t.lease is not None and t.lease.guest_without_since is not None:
+        until = t.lease.guest_without_since + t.policy.repair
+    return say(
+        head(f"{t.vm} is on, but does not see ", t.cards, "."),
+        ln(
+            "vCenter shows it in place, so most likely the driver inside is the cause. Look with ",
+            Code("nvidia-smi"),
+            ".",
+        ),
+        because(t.item.reason, "From inside: "),
+        ln("It stays in for you to look until ", When(until), f"; {t.vm} is not restarted unasked.")
+        if until is not None
+        else None,
+        ln("Not seen by then, I take the card for broken, and you are in line again at your old place."),
+        buttons=(button("Why?", f"why{t.ref}"), button("Give it back", f"release{t.ref}")),
+    )
+
+
+def card_broken(t: Telling) -> Reply:
+    """The guest reports a broken card."""
+    going = t.lease is not None and t.lease.state is LeaseState.RETURNING
+    first = head(t.cards, f" in {t.vm} {_are(t)} broken", why_tail(t.item.reason))
+    rest = ln(f"{'They are' if t.many else 'It is'} lent to nobody else, and rests once out of {t.vm}.")
+    if t.public or not t.to_holder:
+        return say(
+            first,
+            ln("Lent to ", t.holder, f". I do not restart {t.vm} for it unasked.") if t.person else None,
+            rest,
+            buttons=(button("Keep it out of the pool", f"drain {t.slots[0]} because broken"),)
+            if t.slots and t.item.to == ADMINS
+            else (),
+        )
+    if going:
+        mine = ln(f"It comes out in the next restart of {t.vm}. You are in line again at your old place.")
+    else:
+        mine = ln(f"It stays in until {t.vm} restarts next; nothing restarts unasked. The admins know.")
+    return say(first, mine, rest, buttons=(button("Why?", f"why{t.ref}"), button("Give it back", f"release{t.ref}")))
+
+
+def remind(t: Telling) -> Reply:
+    """The end comes near."""
+    end = t.item.until or (t.lease.end if t.lease is not None else None)
+    due: list[Part] = ["due ", When(end)] if end is not None else ["due soon"]
+    waits = (
+        ln(
+            t.other,
+            f" waits for {_them(t)}. At the end ",
+            f"I ask when {t.vm} may restart ({t.usual}); running work is waited for.",
+        )
+        if (t.other_known)
+        else ln(
+            f"If nobody waits then, {'they stay' if t.many else 'it stays'} with you. If somebody does, I ask when {t.vm} may restart ({t.usual})."
+        )
+    )
+    return say(
+        head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
+        waits,
+        ln("Without an answer just that happens: nothing restarts unasked."),
+        buttons=(
+            button("Give it back when nothing runs", f"release{t.ref} when done"),
+            button("4 hours longer", f"extend{t.ref} 4h"),
+            button("1 day longer", f"extend{t.ref} 1d"),
+        ),
+    )
+
+
+def over_time(t: Telling) -> Reply:
+    """The end is reached and nobody waits."""
+    return say(
+        head(
+            "Your time with ",
+            t.cards,
+            f" is over. Nobody waits, so {'they stay' if t.many else 'it stays'} with you for now.",
+        ),
+        ln(
+            "As soon as somebody asks, yours is the first to go back: I then ask when ",
+            f"{t.vm} may restart. Until then I say no more.",
+        ),
+        buttons=(button("1 day longer", f"extend{t.ref} 1d"), button("Give it back", f"release{t.ref}")),
+    )
+
+
+def returning(t: Telling) -> Reply:
+    """It is to come off."""
+    actor = t.lease is not None and t.item.who not in ("", t.item.to) and t.item.who == t.lease.ended_by
+    who = (
+        ln("Decided by ", t.other, ".") if actor else ln(t.other, f" waits for {_them(t)}.") if t.other_known else None
+    )
+    if t.to_holder:
+        return say(
+            head(t.cards, f" {'go' if t.many else 'goes'} back", why_tail(t.item.reason)),
+            who,
+            _comes_out(t),
+            ln(f"From now on {'their' if t.many else 'its'} time no longer counts as yours."),
+            buttons=give_buttons(t.machine, clock_words(t.policy)) if t.item.agreement is None else (MINE,),
+        )
+    return say(
+        head(t.cards, f" {'go' if t.many else 'goes'} back from ", t.holder, f" ({t.vm})", why_tail(t.item.reason)),
+        who if actor else None,
+        ln("Likely out by ", When(t.item.until), ".")
+        if t.item.until is not None
+        else ln("When it comes out I do not know yet: no restart is agreed."),
+    )
+
+
+def _comes_out(t: Telling) -> LineOf:
+    if t.item.until is not None:
+        return ln(
+            f"{'They come' if t.many else 'It comes'} out by ",
+            When(t.item.until),
+            f", in a restart of {t.vm} ({t.usual}).",
+        )
+    return ln(
+        f"{'They come' if t.many else 'It comes'} out when {t.vm} restarts next ({t.usual}). When may it? Nothing restarts unasked."
+    )
+
+
+def ended(t: Telling) -> Reply:
+    """Over as it should be, or for an outside cause."""
+    if t.to_holder:
+        return say(
+            head(t.cards, f" {_are(t)} out of {t.vm}, thank you."),
+            because(t.item.reason, ""),
+            buttons=(button("Ask for one again", _again(t)),),
+        )
+    return say(
+        head(t.cards, f" {_are(t)} out of {t.vm} (", t.holder, ")."),
+        because(t.item.reason, ""),
+        ln("Next: ", t.other, ".") if t.other_known else None,
+    )
+
+
+def _again(t: Telling) -> str:
+    count = max(len(t.slots), 1)
+    return f"request {count}{on_machine(t.machine)}"
+
+
+def failed(t: Telling) -> Reply:
+    """A device was lost."""
+    vm = f" in {t.vm}" if t.machine is not None else ""
+    first = head(t.cards, f"{vm} {_are(t)} lost", why_tail(t.item.reason))
+    if not t.to_holder:
+        return say(
+            first,
+            ln("Lent to ", t.holder, f". {'They rest' if t.many else 'It rests'} until an admin has looked.")
+            if t.person
+            else None,
+        )
+    return say(
+        first,
+        ln(
+            "I did not take it out; somebody or something else did. The admins know, and it rests until one has looked."
+        ),
+        ln("Another one? You get your old place in line back for 3 working days."),
+        buttons=(
+            button("Ask again, old place", _again(t), "primary"),
+            button("Why?", f"why{' ' + t.slots[0] if t.slots else ''}"),
+        ),
+    )
+
+
+def card_aside(t: Telling) -> Reply:
+    """A card rests."""
+    holders: list[Lease] = [x for x in t.books.leases.values() if x.state in _SITS and set(x.slots) & set(t.slots)]
+    return say(
+        head(t.cards, f" {'rest' if t.many else 'rests'}", why_tail(t.item.reason)),
+        ln("By ", t.other, ".") if t.other_known else None,
+        ln("It stays with ", listed(t.named(x.person) for x in holders[:3]), " and rests once it comes out.")
+        if holders
+        else ln(
+            "Lent to nobody until an admin says ",
+            command(t.policy, f"undrain {t.slots[0] if t.slots else 'CARD'}"),
+            ".",
+        ),
+        buttons=(button(f"Lend {t.slots[0]} again", f"undrain {t.slots[0]}"),)
+        if t.slots and t.item.to == ADMINS
+        else (),
+    )
+
+
+_SITS = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+
+
+def difference(t: Telling) -> Reply:
+    """Books, vCenter and guest differ."""
+    return say(
+        head("About ", t.cards, " my books and what I see do not agree", why_tail(t.item.reason)),
+        ln("I touch nothing. It is lent to nobody else until three looks agree or an admin answers."),
+        ln("As I have it: lent to ", t.holder, f" in {t.vm}.") if t.person else None,
+        buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
+    )
+
+
+def stranger(t: Telling) -> Reply:
+    """A card that nobody asked for sits on a registered machine."""
+    return say(
+        head(
+            t.cards,
+            f" {'sit' if t.many else 'sits'} in {t.vm}, and I did not put {_them(t)} there. Whose {'are they' if t.many else 'is it'}?",
+        ),
+        because(t.item.reason, ""),
+        ln("I neither take it out nor lend it. If nobody answers, it stays as it is and counts as in use."),
+        ln(
+            "Yours? Then it gets a number and an end like any other. Not needed? Then it comes out in a restart that you agree to."
+        ),
+        buttons=(
+            button("It is mine", f"adopt {' '.join(t.slots[:4])}", "primary"),
+            button("Not needed, take it out", f"letgo {' '.join(t.slots[:4])}"),
+        )
+        if t.slots
+        else (),
+    )
+
+
+def shared_setting(t: Telling) -> Reply:
+    """Two machines' settings name one card."""
+    return say(
+        head("Two machines have ", t.cards, " in their settings", why_tail(t.item.reason)),
+        ln("Only one of them can run with it; a copy of a machine brings its cards along. I lend it to nobody else."),
+        ln("Please take it out of the one that does not need it (in vCenter, with the machine off)."),
+        buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
+    )

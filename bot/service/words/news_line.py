@@ -1,0 +1,250 @@
+"""News about a place in line: offers, turns, silence, the question when a machine may restart."""
+
+from __future__ import annotations
+
+from bot.domain.model import LeaseState, Machine, RestWhy
+from bot.service.ports import Button, LineOf, Reply, When
+from bot.service.words.common import (
+    because,
+    button,
+    card_s,
+    clock_words,
+    command,
+    head,
+    it_s,
+    ln,
+    open_agreements,
+    said,
+    say,
+    span_of,
+    until_words,
+    wanted,
+    why_tail,
+    window_button,
+    window_words,
+)
+from bot.service.words.telling import Telling
+
+ENDINGS = {
+    "accepted": "you took it",
+    "passed": "you passed, and keep your place",
+    "silent": "no answer came, so the next in line is asked; you keep your place",
+    "silence": "no answer came, so the next in line is asked; you keep your place",
+    "withdrawn": "you left the line",
+    "released": "you left the line",
+}
+"""How an offer ends, for the rules' own words; any other reason is shown as it is."""
+
+
+def get_buttons(machine: Machine | None, night: str) -> tuple[Button, ...]:
+    """When may it restart to take a card on: the soonest first."""
+    return (
+        window_button("Now", machine, "now", "primary"),
+        window_button("Any time today", machine, "today"),
+        window_button(f"Tonight {night}", machine, "tonight"),
+    )
+
+
+def give_buttons(machine: Machine | None, night: str) -> tuple[Button, ...]:
+    """When may it restart to give a card away: what costs least first."""
+    return (
+        window_button("When nothing runs", machine, "when done", "primary"),
+        window_button(f"Tonight {night}", machine, "tonight"),
+        window_button("Now", machine, "now"),
+    )
+
+
+def offer(t: Telling) -> Reply:
+    """A turn without a known window: may it restart?"""
+    request = t.request
+    made = request.offer if request is not None else None
+    count = request.count if request is not None else 1
+    what = wanted(request) if request is not None else "1 card"
+    by = t.item.until or (made.accept_by if made is not None else None)
+    later = made is not None and made.free_at is not None and made.free_at > t.now
+    first: LineOf
+    if later and made is not None and made.free_at is not None:
+        first = head(f"{what} will be free for you by ", When(made.free_at), f". When may {t.vm} restart?")
+    else:
+        first = head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?")
+    return say(
+        first,
+        ln(f"It is off for {t.usual} and comes back with the {card_s(count)}. Save first: I do not stop to look."),
+        ln("There now: ", said(t.item.reason), ".") if t.item.reason else None,
+        ln("Yours ", until_words(request.terms.length, t.policy), ".") if request is not None else None,
+        ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
+        if by
+        else None,
+        buttons=(
+            button("Restart now", f"accept{t.ref} now", "primary"),
+            button(f"Tonight {clock_words(t.policy)}", f"accept{t.ref} tonight"),
+            button("Pass, keep my place", f"pass{t.ref}"),
+        ),
+    )
+
+
+def offer_over(t: Telling) -> Reply:
+    """The offer is answered or gone: the message is edited, its buttons go."""
+    reason = t.item.reason.strip()
+    vm = f" for {t.vm}" if t.machine is not None else ""
+    if reason in ENDINGS:
+        first = head(f"This offer{vm} is over: {ENDINGS[reason]}.")
+    else:
+        first = head(f"This offer{vm} is over", why_tail(reason))
+    return say(
+        first, ln("You are asked again when the next card comes up.") if reason in ("passed", "silent") else None
+    )
+
+
+def still_wanted(t: Telling) -> Reply:
+    """Second silence in a row."""
+    what = wanted(t.request) if t.request is not None else "a card"
+    if t.item.until is not None:
+        end = ln("If I hear nothing by ", When(t.item.until), ", I take you out of the line.")
+    else:
+        end = ln(f"If I hear nothing for {t.policy.still_wanted} working days, I take you out of the line.")
+    return say(
+        head(f"Do you still want {what} for {t.vm}?"),
+        ln("I asked twice and heard nothing. You keep your place, but I do not ask again before you answer."),
+        end,
+        buttons=(
+            window_button(f"Yes, restart {t.vm} any time today", t.machine, "today", "primary"),
+            window_button(f"Yes, tonight {clock_words(t.policy)}", t.machine, "tonight"),
+            button("No, leave the line", f"release{t.ref}"),
+        ),
+    )
+
+
+def leased(t: Telling) -> Reply:
+    """Its turn, and a window is known."""
+    many = t.many
+    agreements = open_agreements(t.books, t.machine.uuid) if t.machine is not None else []
+    window = t.item.agreement or next(
+        (a for a in agreements if t.lease is None or a.label in ("", t.lease.label)), None
+    )
+    if t.public:
+        return say(head(t.kind_cards, f" {'are' if many else 'is'} reserved for ", t.holder, f" on {t.vm}."))
+    when = (
+        ln(f"{t.vm} restarts once ({t.usual}): ", window_words(window), ". I say so before.")
+        if window is not None
+        else ln(f"{t.vm} takes {it_s(1) if not many else 'them'} in its next restart ({t.usual}). I say so before.")
+    )
+    wait = t.item.until is not None and t.item.until > t.now
+    return say(
+        head("Your turn: ", t.kind_cards, f" {'are' if many else 'is'} reserved for you on {t.vm}."),
+        ln("Still on the way; free by ", When(t.item.until), ".") if wait and t.item.until is not None else None,
+        when,
+        ln("Yours ", until_words(t.lease.terms.length, t.policy, t.lease.end), ". There is nothing to do for you.")
+        if t.lease is not None
+        else None,
+        buttons=(
+            window_button(f"Rather tonight {clock_words(t.policy)}", t.machine, "tonight"),
+            button("I do not need it any more", f"release{t.ref}"),
+        ),
+    )
+
+
+def ask_window(t: Telling) -> Reply:
+    """When may the machine restart?"""
+    them = "them" if t.many else "it"
+    night = clock_words(t.policy)
+    if t.takes:
+        return say(
+            head(t.cards, f" {'go' if t.many else 'goes'} back. When may {t.vm} restart ({t.usual})?"),
+            because(t.item.reason, ""),
+            ln(t.other, f" waits for {them}.") if t.other_known else None,
+            ln(f"Nothing restarts unasked. If you shut {t.vm} down yourself, I use that moment and leave it off."),
+            _way_home(t),
+            buttons=give_buttons(t.machine, night),
+        )
+    return say(
+        head(t.kind_cards, f" {'are' if t.many else 'is'} yours as soon as {t.vm} restarts. When may it?"),
+        because(t.item.reason, ""),
+        ln(f"It is off for {t.usual} and comes back with {them}. Nothing restarts unasked."),
+        ln("Without a time by ", When(t.item.until), " the turn goes on if somebody waits; you keep your place.")
+        if t.item.until is not None
+        else ln(
+            f"Not put in within {span_of(t.policy.reserved_free)}, the turn goes on if somebody waits; you keep your place."
+        ),
+        buttons=get_buttons(t.machine, night),
+    )
+
+
+def _way_home(t: Telling) -> LineOf:
+    if t.item.until is not None:
+        return ln(
+            "Without an answer by ",
+            When(t.item.until),
+            ", and if somebody waits, I use its next night and say so before.",
+        )
+    after = span_of(t.policy.stuck_return)
+    return ln(f"Not out {after} after its end, and somebody waits: then I use its next night, and say so before.")
+
+
+def back_in_line(t: Telling) -> Reply:
+    """Over before it ever worked: the old place again."""
+    what = wanted(t.request) if t.request is not None else "a card"
+    rest = t.request.rest if t.request is not None else None
+    lines: list[LineOf | None] = [
+        head(f"You are back in line at your old place for {what}", why_tail(t.item.reason)),
+        ln(f"{t.vm} was left as it was.") if t.machine is not None and not t.machine.gone else None,
+    ]
+    leave = button("Leave the line", f"release{t.ref}")
+    if rest is not None and rest.why is RestWhy.MACHINE:
+        number = t.request.count if t.request is not None else 1
+        lines.append(ln("Name another machine: ", command(t.policy, f"request {number} on MACHINE"), "."))
+        lines.append(ln(f"If I hear nothing for {t.policy.still_wanted} working days, I take you out of the line."))
+        return say(*lines, buttons=(leave,))
+    if rest is not None:
+        lines.append(ln(f"I do not ask again before you name a time when {t.vm} may restart."))
+        return say(*lines, buttons=(*get_buttons(t.machine, clock_words(t.policy))[1:], leave))
+    lines.append(ln("There is nothing to do for you: the next card that fits is yours."))
+    return say(*lines, buttons=(button("Why?", f"why{t.ref}"), leave))
+
+
+def free_unused(t: Telling) -> Reply:
+    """A reserved card is free and was not put in; somebody waits."""
+    since = t.lease.free_since if t.lease is not None else None
+    until = t.item.until
+    if until is None and since is not None:
+        until = since + t.policy.reserved_free
+    return say(
+        head(
+            t.kind_cards,
+            f" {'have' if t.many else 'has'} been free for you",
+            [" since ", When(since)] if since else None,
+            f", but not yet put into {t.vm}.",
+        ),
+        because(t.item.reason, "What stands in the way: "),
+        ln(t.other, " waits for it.") if t.other_known else ln("Somebody waits for it."),
+        ln("Without a restart by ", When(until), " the turn goes on, and you keep your place.")
+        if until is not None
+        else None,
+        buttons=get_buttons(t.machine, clock_words(t.policy)),
+    )
+
+
+def person_left(t: Telling) -> Reply:
+    """Somebody left the workspace (to the admins)."""
+    lent = [x for x in t.books.leases.values() if x.person == t.item.who and x.state in _OPEN]
+    return say(
+        head(t.other, " has left the workspace."),
+        because(t.item.reason, ""),
+        ln("Out of the line. ", "Cards still lent: ", ", ".join(s for x in lent for s in x.slots), ".")
+        if lent
+        else ln("Out of the line; no card is lent to them."),
+        ln("Machines that were theirs alone need another owner: ", command(t.policy, "machine owners MACHINE"), "."),
+        buttons=(
+            button(
+                f"Take {lent[0].slots[0]} back",
+                f"force release #{lent[0].label} because left",
+                "danger",
+                "Give this card back in the machine's next agreed restart?",
+            ),
+        )
+        if lent and lent[0].slots
+        else (),
+    )
+
+
+_OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE)

@@ -1,0 +1,287 @@
+"""News about machines and the world: restarts announced, put off or gone wrong, machines gone, hosts away."""
+
+from __future__ import annotations
+
+from bot.domain.model import LeaseState
+from bot.domain.news import ADMINS
+from bot.service.ports import Button, LineOf, Reply, When
+from bot.service.words.common import (
+    Part,
+    about,
+    because,
+    button,
+    clock_words,
+    command,
+    head,
+    listed,
+    ln,
+    say,
+    slots_of,
+    span_of,
+    typeable,
+    why_tail,
+    window_button,
+)
+from bot.service.words.moves import move_message
+from bot.service.words.news_line import get_buttons, give_buttons
+from bot.service.words.telling import Telling
+
+
+def _buttons(t: Telling) -> tuple[Button, ...]:
+    return give_buttons(t.machine, clock_words(t.policy)) if t.takes else get_buttons(t.machine, clock_words(t.policy))
+
+
+def machine_gone(t: Telling) -> Reply:
+    """A registered machine is gone from vCenter."""
+    ours = [
+        r
+        for r in t.books.requests.values()
+        if t.machine is not None and r.machine == t.machine.uuid and r.rest is not None
+    ]
+    mine = [r for r in ours if r.person == t.item.to]
+    return say(
+        head(f"{t.vm} is gone from vCenter."),
+        because(t.item.reason, ""),
+        ln("Cards that sat in it are free for others as soon as no machine has them."),
+        ln(
+            "You keep your place in line. Name another machine: ",
+            command(t.policy, f"request {mine[0].count} on MACHINE"),
+            ".",
+        )
+        if mine
+        else ln(
+            "If it comes back under any name, I know it again. Otherwise: ",
+            command(t.policy, "machine remove MACHINE"),
+            ".",
+        )
+        if t.item.to == ADMINS
+        else None,
+        buttons=(button("Leave the line", f"release #{mine[0].number}"),) if mine else (),
+    )
+
+
+def last_call(t: Telling) -> Reply:
+    """A restart is near: save."""
+    move = t.move
+    agreement = t.item.agreement or (
+        t.books.agreements.get(move.agreement) if move is not None and move.agreement else None
+    )
+    firm, now = agreement is not None and agreement.firm, agreement is not None and agreement.now
+    at: list[Part] = [" ", When(t.item.until)] if t.item.until is not None else [" soon"]
+    work: LineOf | None = None
+    if move is not None and move.wishes:
+        puts = [w.slot for w in move.wishes if w.work.value == "put"]
+        takes = [w.slot for w in move.wishes if w.work.value == "take"]
+        parts = [[slots_of(s), word] for s, word in ((takes, " out"), (puts, " in")) if s]
+        work = ln("Changed: ", listed(parts), f". It is off for {t.usual}.")
+    return say(
+        head(f"{t.vm} restarts", at, ". Please save your work."),
+        work or ln(f"It is off for {t.usual} and then on again."),
+        ln("Agreed by ", t.named(agreement.person), ".")
+        if agreement is not None and agreement.person not in ("", "bot")
+        else None,
+        because(t.item.reason, ""),
+        ln('This time was agreed when the card was taken; "not now" does not move it.')
+        if firm
+        else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
+        buttons=() if firm else (button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),),
+    )
+
+
+def not_now(t: Telling) -> Reply:
+    """An owner said "not now"."""
+    you = t.item.who == t.item.to
+    return say(
+        head(
+            t.other,
+            f" said not now: {t.vm} stays on this time." if not you else f" said not now. {t.vm} stays on this time.",
+        ),
+        because(t.item.reason, ""),
+        ln("Next possible restart: ", When(t.item.until), ".")
+        if t.item.until is not None
+        else ln("No other time is agreed yet. When would it suit?"),
+        ln("Only who said it can take it back." if not you else "Only you can take it back: name a time again."),
+        buttons=_as_buttons(t),
+    )
+
+
+def window_unused(t: Telling) -> Reply:
+    """A window went by unused."""
+    return say(
+        head(f"{t.vm} was not restarted", why_tail(t.item.reason)),
+        ln("Nothing was switched off and nothing changed."),
+        ln("Next agreed time: ", When(t.item.until), ".")
+        if t.item.until is not None
+        else ln("No other time is agreed. When would it suit?"),
+        buttons=_as_buttons(t),
+    )
+
+
+def standing_skipped(t: Telling) -> Reply:
+    """Somebody works in there, so a standing window is not used."""
+    return say(
+        head(f"{t.vm} stays on this time", why_tail(t.item.reason)),
+        ln("A regular restart time is no leave to end work. The soonest other moment that suits you?"),
+        ln("Without an answer I look again ", When(t.item.until), ".")
+        if t.item.until is not None
+        else ln("Without an answer I look again at the next such time."),
+        buttons=(
+            window_button("When nothing runs", t.machine, "when done", "primary"),
+            window_button("Now", t.machine, "now"),
+            window_button(f"Tonight {clock_words(t.policy)}, even if busy", t.machine, "tonight even if busy"),
+        ),
+    )
+
+
+def firm_window(t: Telling) -> Reply:
+    """By the terms the machine's next night is agreed."""
+    window = t.item.agreement.window if t.item.agreement is not None else None
+    when: list[Part]
+    if window is not None:
+        when = [" between ", When(window.start), " and ", When(window.end)]
+    elif t.item.until is not None:
+        when = [" ", When(t.item.until)]
+    else:
+        when = [" in its next night"]
+    return say(
+        head(f"{t.vm} restarts", when, ", to give ", t.cards, " back."),
+        because(t.item.reason, "Why: ")
+        or ln(
+            f'It should have come out {span_of(t.policy.stuck_return)} ago, or "not now" was said twice, and others wait.'
+        ),
+        ln('That was agreed when the card was taken. "Not now" does not move this one; sooner is welcome.'),
+        ln(f"It is off for {t.usual}. Please have your work saved by then."),
+        buttons=()
+        if t.public
+        else (window_button("When nothing runs", t.machine, "when done"), window_button("Now", t.machine, "now")),
+    )
+
+
+def blocked(t: Telling) -> Reply:
+    """A blocker of a planned restart, found before it."""
+    verb = "give" if t.takes else "take"
+    return say(
+        head(f"{t.vm} cannot {verb} ", t.cards, " yet", why_tail(t.item.reason)),
+        ln("I found this before any restart: nothing was switched off."),
+        ln("Who can mend it is told. I look again every round and go on by myself once it is gone."),
+        ln("It stays agreed until ", When(t.item.until), ".") if t.item.until is not None else None,
+        buttons=() if t.public else (button("Why?", f"why{t.ref}"),),
+    )
+
+
+def move(t: Telling) -> Reply:
+    """The one message of a restart."""
+    if t.move is None:
+        return say(head(f"{t.vm} changes cards."), because(t.item.reason, ""))
+    return move_message(t.move, t.books, t.now, t.policy)
+
+
+def undone(t: Telling) -> Reply:
+    """The way back is done."""
+    m, lease = t.move, t.lease
+    first = (
+        f"It did not work. {t.vm} is as it was before"
+        if t.to_holder
+        else f"A change of {t.vm} did not work. It is as it was before"
+    )
+    off = None
+    if m is not None and m.off_at is not None and m.on_at is not None:
+        off = ln(f"{t.vm} was off ", When(m.off_at), " to ", When(m.on_at), ". No disk was touched.")
+    stays: LineOf | None = None
+    if lease is not None and lease.state is LeaseState.RESERVED:
+        stays = ln(
+            "The card stays reserved for ",
+            t.holder,
+            [" until ", When(t.item.until)] if t.item.until else None,
+            ", then the turn goes on if somebody waits.",
+        )
+    elif lease is not None and lease.state is LeaseState.RETURNING:
+        stays = ln("The card still sits in it and still is to come out.")
+    return say(
+        head(first, why_tail(t.item.reason)),
+        off or ln("No disk was touched."),
+        stays,
+        ln("I do not try again in this restart time."),
+        buttons=() if t.public else _buttons_again(t),
+    )
+
+
+def _buttons_again(t: Telling) -> tuple[Button, ...]:
+    return (
+        window_button("Try again today", t.machine, "today"),
+        window_button(f"Only tonight {clock_words(t.policy)}", t.machine, "tonight"),
+        button("What happened?", f"why{t.ref}"),
+    )
+
+
+def guest_hangs(t: Telling) -> Reply:
+    """The guest did not shut down in time."""
+    took = about(t.policy.guest_shutdown)
+    return say(
+        head(f"{t.vm} was asked to shut down and is still on after {took.removeprefix('about ')}. I leave it."),
+        because(t.item.reason, ""),
+        ln(
+            "Nothing was changed. A shutdown cannot be called back: if it goes off within ",
+            span_of(t.policy.late_off),
+            ", I start it again.",
+        ),
+        ln(
+            "Often a program asks whether to save. Switching off hard can lose open files, so I do that only if you say so."
+        ),
+        buttons=()
+        if t.public
+        else (
+            window_button("When nothing runs", t.machine, "when done"),
+            window_button("Try again now", t.machine, "now"),
+            button(
+                "Now, switch off hard",
+                f"window{typeable(t.machine)} now hard",
+                "danger",
+                f"Switch {t.vm} off hard if it does not shut down? Open files may be lost.",
+            ),
+        ),
+    )
+
+
+def stuck(t: Telling) -> Reply:
+    """Power-on was refused: needs a person."""
+    return say(
+        head(f"{t.vm} is off and does not start", why_tail(t.item.reason)),
+        ln(
+            "It needs a person: please look at it in vCenter. I am sorry; it was on before I came."
+            if t.move is not None and t.move.was_on
+            else "It needs a person: please look at it in vCenter."
+        ),
+        ln(
+            "I go on trying with growing pauses",
+            [", next ", When(t.item.until)] if t.item.until is not None else None,
+            ", without end.",
+        ),
+        ln("No card was put in; its settings are otherwise as before."),
+        buttons=(button(f"Try to start {t.vm} now", f"start{typeable(t.machine)}", "primary"),),
+    )
+
+
+def host_away(t: Telling) -> Reply:
+    """A host is in maintenance or disconnected."""
+    return say(
+        head("A host is away", why_tail(t.item.reason)),
+        ln("Cards there: ", slots_of(t.slots), ".") if t.slots else None,
+        ln(
+            "I cannot see into it, so nothing there counts as lost, nothing is lent and nothing is restarted. Everybody keeps cards and places."
+        ),
+        ln("Expected back ", When(t.item.until), ".") if t.item.until is not None else None,
+    )
+
+
+def clock_jump(t: Telling) -> Reply:
+    """The bot's clock jumped."""
+    return say(
+        head("My clock has jumped", why_tail(t.item.reason)),
+        ln("For one round I offer nothing, restart nothing and ask nobody. Then I go on with the new time."),
+        ln("Please check the time of the machine that I run on: ends and restart times depend on it."),
+    )
+
+
+def _as_buttons(t: Telling) -> tuple[Button, ...]:
+    return () if t.public else _buttons(t)
