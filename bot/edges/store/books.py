@@ -59,6 +59,9 @@ KEPT_SHORT = timedelta(days=1)
 SAID_KEPT = timedelta(days=60)
 """Keys of notices stay in the books for that long; the database knows them for ever."""
 
+READ_ANEW = timedelta(days=1)
+"""Books that were kept so long are read again: old keys of notices leave them."""
+
 CARD, MACHINE, REQUEST, LEASE = table(CardRow), table(MachineRow), table(RequestRow), table(LeaseRow)
 MOVE, AGREEMENT, HOLD = table(MoveRow), table(AgreementRow), table(HoldRow)
 COUNTER, WORD, PULSE, SAID = table(CounterRow), table(WordRow), table(PulseRow), table(SaidRow)
@@ -106,7 +109,8 @@ class Kept:
 
     def good(self, pulse: int, now: datetime) -> bool:
         """Whether they still say what the database says."""
-        return self.pulse == pulse and now >= self.read_at and (self.leaves_at is None or now < self.leaves_at)
+        fresh = self.read_at <= now < self.read_at + READ_ANEW and (self.leaves_at is None or now < self.leaves_at)
+        return fresh and self.pulse == pulse
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, insert, or_, update
+from sqlalchemy import Connection, Table, and_, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.domain.draft import Changes
@@ -50,12 +50,6 @@ def put(connection: Connection, t: Table, rows: Sequence[dict[str, Any]]) -> Non
     keys = [c.name for c in t.primary_key]
     new = {name: statement.excluded[name] for name in rows[0] if name not in keys}
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=new), rows)
-
-
-def put_new(connection: Connection, t: Table, row: dict[str, Any]) -> bool:
-    """Insert a row unless its key is there; whether it was new."""
-    make = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    return connection.execute(make(t).values(**row).on_conflict_do_nothing()).rowcount == 1
 
 
 def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
@@ -124,4 +118,10 @@ def _write_values(connection: Connection, puts: Iterable[Entity], now: datetime)
 
 
 def _write_said(connection: Connection, keys: Iterable[str], now: datetime) -> frozenset[str]:
-    return frozenset(k for k in dict.fromkeys(keys) if k and put_new(connection, SAID, {"once": k, "at": now}))
+    wanted = frozenset(k for k in keys if k)
+    if not wanted:
+        return wanted
+    new = wanted - frozenset(connection.execute(select(SAID.c.once).where(SAID.c.once.in_(wanted))).scalars())
+    if new:
+        connection.execute(insert(SAID), [{"once": k, "at": now} for k in sorted(new)])
+    return new

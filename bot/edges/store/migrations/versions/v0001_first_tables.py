@@ -180,7 +180,7 @@ def upgrade() -> None:
         sa.Column("slot", sa.String(), nullable=False),
         sa.Column("turn", sa.String(), nullable=False),
         sa.Column("label", sa.String(), nullable=False),
-        sa.CheckConstraint("turn IN ('has', 'next')", name="ck_hold_turn"),
+        sa.CheckConstraint("turn IN ('has', 'next')", name=op.f("ck_hold_turn")),
         sa.ForeignKeyConstraint(["slot"], ["card.name"], name="fk_hold_slot"),
         sa.PrimaryKeyConstraint("slot", "turn", name="pk_hold"),
     )
