@@ -23,6 +23,6 @@ def run(ctx: Context) -> Reply:
     if not cards or heard.rest:
         raise Unclear(text=ctx.text, hint=HINT)
     if not heard.because:
-        raise ReasonWanted(command=f"drain {cards[0].name} because …")
+        raise ReasonWanted(command=f"drain {cards[0].name}")
     drained = [pool.drain(ctx.draft, card, ctx.person.id, heard.because) for card in cards]
     return words.drained(ctx.scene(), drained)

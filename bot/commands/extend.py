@@ -23,7 +23,7 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear(Bare.LENGTH)
     ctx.clear(heard, HINT)
     running = [x for x in ctx.own_leases() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING, LeaseState.MOVING)]
-    lease = ctx.own_lease(heard, running)
+    lease = ctx.lease_meant(heard, running)
     if lease is None:
         raise NotPossible(what="extend", why="you have no card")
     return words.extended(

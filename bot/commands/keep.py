@@ -22,7 +22,7 @@ def run(ctx: Context) -> Reply:
     """Take a return back; with a time, longer as well."""
     heard = ctx.hear(Bare.LENGTH)
     ctx.clear(heard, HINT)
-    lease = ctx.own_lease(heard, [x for x in ctx.own_leases() if x.state is LeaseState.RETURNING])
+    lease = ctx.lease_meant(heard, [x for x in ctx.own_leases() if x.state is LeaseState.RETURNING])
     if lease is None:
         raise NotPossible(what="keep", why="no card of yours is on its way back")
     if lease.state is LeaseState.RETURNING:

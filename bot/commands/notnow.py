@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import windows
-from bot.domain.errors import NotPossible
+from bot.domain import moves, windows
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Machine
 from bot.service import words
@@ -28,9 +27,7 @@ def run(ctx: Context) -> Reply:
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
         return words.windows(ctx.scene(), machine)
-    skipped = windows.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
-    if not skipped:
-        raise NotPossible(what="notnow", why=f"no restart of {machine.name} is agreed that could be put off")
+    skipped = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
     return words.not_now(ctx.scene(), machine, skipped)
 
 

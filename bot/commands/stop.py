@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import moves
-from bot.domain.errors import NotPossible, NotYours
+from bot.domain.errors import NotPossible
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Move
 from bot.service import words
@@ -24,11 +24,8 @@ def run(ctx: Context) -> Reply:
     ctx.clear(heard, HINT)
     named = ctx.moves(heard)
     move = named[0] if named else _only(ctx, heard.machine)
-    machine = ctx.draft.machines[move.machine]
-    if ctx.person.id not in machine.owners:
-        raise NotYours(what=machine.name, owners=machine.owners)
-    moves.stop(ctx.draft, move, ctx.person.id)
-    return words.stopped(ctx.scene(), ctx.draft.moves[move.number])
+    moved = moves.stop(ctx.draft, move, ctx.person.id, ctx.policy)
+    return words.stopped(ctx.scene(), moved)
 
 
 def _only(ctx: Context, name: str | None) -> Move:

@@ -230,7 +230,7 @@ class Context:
             raise TooLate(state=str(thing.state), number=thing.label, why="it is served already")
         return thing
 
-    def own_lease(self, heard: Heard, choices: Sequence[Lease]) -> Lease | None:
+    def lease_meant(self, heard: Heard, choices: Sequence[Lease]) -> Lease | None:
         """The lease that the line names by number or card; else the only one of the choices; None if there is none.
 
         :raises WhichThing: several, and none was named

@@ -10,14 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain import moves
 from bot.domain.draft import Draft
-from bot.domain.model import Books, CallKind, MachineId, Move, MoveState, Outcome
+from bot.domain.model import Books, CallKind, MachineId, Move, MoveState, Outcome, Work
 from bot.domain.policy import Policy
+from bot.domain.sight import Sight
 from bot.service.ports import Again, Before, Clock, Lab, LabStep, NeedsPerson, Store
 from bot.service.recording import close
 
@@ -38,6 +39,7 @@ class _Ending:
     reason: str = ""  # plain words
     again_at: datetime | None = None  # not before then
     before: Before | None = None  # memory settings before a change
+    card: str = ""  # PCI address of the card to blame
 
 
 class Performer:
@@ -69,6 +71,12 @@ class Performer:
         """Whether a call is being made."""
         with self._lock:
             return bool(self._at_work)
+
+    def quiet(self, seconds: float) -> bool:
+        """Wait until no call is being made, at most so many real seconds. Returns whether that came true."""
+        with self._lock:
+            running = list(self._at_work.values())
+        return not wait(running, seconds).not_done and not self.busy()
 
     def close(self) -> None:
         """Wait for the calls that are being made; begin no other."""
@@ -107,7 +115,7 @@ class Performer:
         if why:
             log.info("m%d: %s is not asked: %s", number, move.call.kind, why)
             return _Ending(Outcome.AGAIN, why)
-        step = step_for(books, move)
+        step = _lab_step(moves.step_of(books, move))
         log.info("m%d: %s asked of %s, put %s, take %s", number, step.kind, step.machine, step.put, step.take)
         return self._ask(number, step)
 
@@ -119,7 +127,7 @@ class Performer:
             return _Ending(Outcome.AGAIN, str(again), self._clock.now() + again.after)
         except NeedsPerson as refused:
             log.warning("m%d: %s is refused: %s", number, step.kind, refused)
-            return _Ending(Outcome.REFUSED, str(refused))
+            return _Ending(Outcome.REFUSED, str(refused), card=refused.card)
         except Exception:
             log.exception("m%d: %s ended in an error that the driver does not know", number, step.kind)
             return _Ending(Outcome.AGAIN, "the answer of vCenter was not understood", self._clock.now() + LOST)
@@ -149,14 +157,34 @@ class Performer:
                 reason=ending.reason,
                 again_at=ending.again_at,
                 before=ending.before,
+                card=ending.card,
             )
             changes, posts = close(draft, self._policy)
             if changes:
                 transaction.record(changes, posts)
 
 
-def step_for(books: Books, move: Move) -> LabStep:
-    """What a move asks of vCenter: its written call, or the change that it plans."""
-    order = moves.step_of(books, move)
-    put, take = tuple(order.put), tuple(order.take)
-    return LabStep(order.vcenter, order.machine, order.kind, put, take, order.lock_memory, order.reservation_mb)
+def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
+    """The change that a planned move is for, as far as it could be made now; None if nothing of it could.
+
+    A card that still sits in another machine is left out: that is no blocker, it is on its way.
+    """
+    machine = books.machines[move.machine]
+    ready = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(books.cards[w.slot])]
+    put = tuple(books.cards[wish.slot].pci for wish in ready if wish.work is Work.PUT)
+    take = tuple(books.cards[wish.slot].pci for wish in ready if wish.work is Work.TAKE)
+    if not ready:
+        return None
+    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, lock_memory=True if put else None)
+
+
+def _lab_step(order: moves.Order) -> LabStep:
+    return LabStep(
+        order.vcenter,
+        order.machine,
+        order.kind,
+        order.put,
+        order.take,
+        order.lock_memory,
+        order.reservation_mb,
+    )

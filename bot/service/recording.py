@@ -6,8 +6,10 @@ or decides anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from bot.domain.draft import Changes, Draft
 from bot.domain.model import Books, MachineId
@@ -15,6 +17,10 @@ from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.ports import Post
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 URGENT = frozenset({NewsKind.LAST_CALL, NewsKind.OFFER, NewsKind.GUEST_HANGS, NewsKind.STUCK})
 """News that a person must act on soon: ahead of all else in the outbox."""
@@ -47,12 +53,13 @@ def called(changes: Changes) -> tuple[MachineId, ...]:
     return tuple(dict.fromkeys(_machine(item) for item in changes.news if item.kind is NewsKind.LAST_CALL))
 
 
-def latest(posts: Iterable[Post]) -> list[Post]:
-    """Without posts that a later one with the same audience and key replaces; order kept."""
-    kept: dict[tuple[str, str], Post] = {}
-    for at, post in enumerate(posts):
-        kept[(post.to, post.key or f"\0{at}")] = post
-    return list(kept.values())
+def chore(name: str, work: Callable[[], T]) -> T | None:
+    """Do one of several things that must not stop each other: a failure is logged with its cause, and None returned."""
+    try:
+        return work()
+    except Exception:  # the chore is tried again the next time; the others go on
+        log.exception("%s failed", name)
+        return None
 
 
 def _post(item: News, after: Books, draft: Draft, policy: Policy) -> Post:

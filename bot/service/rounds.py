@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from bot.domain import windows
 from bot.domain.decide import decide
@@ -20,9 +20,10 @@ from bot.domain.draft import Draft
 from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
-from bot.service.performing import Performer, step_for
+from bot.domain.sight import Sight
+from bot.service.performing import Performer, dry_step
 from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, Voice
-from bot.service.recording import called, close
+from bot.service.recording import called, chore, close
 from bot.service.telling import Teller
 
 log = logging.getLogger(__name__)
@@ -95,13 +96,10 @@ class Rounds:
             log.error("another bot has this database: this one does nothing")
             return BEAT
         seen = self._look()
-        books: Books | None = None
-        with self._chore("the decision"):
-            books = self._decide(seen)
+        books = chore("the decision", lambda: self._decide(seen))
         if books is None:
             return BEAT
-        with self._chore("beginning the calls"):
-            self._performer.start(books)
+        chore("beginning the calls", lambda: self._performer.start(books))
         self._teller.poke()
         with self._lock:
             self._good = (began, pokes)
@@ -133,6 +131,10 @@ class Rounds:
             return "messages wait in the outbox"
         return ""
 
+    def quiet(self, seconds: float) -> bool:
+        """Wait until no call to vCenter is being made, at most so many real seconds. Returns whether that came true."""
+        return self._performer.quiet(seconds)
+
     def run_voice(self, stop: threading.Event) -> None:
         """Tell what is in the outbox, and keep the board, until stopped."""
         self._teller.run(stop)
@@ -150,17 +152,18 @@ class Rounds:
 
     def _look(self) -> Seen | None:
         """One look, kept for all processes; None if no vCenter answered whole."""
-        seen: Seen | None = None
-        with self._chore("the look"):
-            try:
-                seen = self._lab.look()
-            except LabError as error:
-                log.warning("no look: %s", error)
-        if seen is not None and seen.complete:
-            with self._chore("keeping the look"):
-                self._store.keep_look(seen)
-            return seen
-        return None
+        seen = chore("the look", self._looked)
+        if seen is None or not seen.complete:
+            return None
+        chore("keeping the look", lambda: self._store.keep_look(seen))
+        return seen
+
+    def _looked(self) -> Seen | None:
+        try:
+            return self._lab.look()
+        except LabError as error:
+            log.warning("no look: %s", error)
+            return None
 
     def _missing(self, books: Books, seen: Seen | None, draft: Draft) -> None:
         """Tell the admins, once, of a vCenter that has not answered for a while."""
@@ -182,7 +185,7 @@ class Rounds:
         """The whole policy in one transaction. Returns the books as they are afterwards, for the calls."""
         before = self._store.read()
         people = self._known(before)
-        dry = self._dry_runs(before)
+        dry = self._dry_runs(before, Sight(before.cards, seen, {}))
         readings = self._store.readings()
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
@@ -194,24 +197,22 @@ class Rounds:
             if changes:
                 transaction.record(changes, posts)
         for machine in called(changes):
-            with self._chore("an order for a guest"):
-                self._store.order(machine, "last call", draft.now)
+            chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
         return self._store.read()
 
     def _known(self, books: Books) -> dict[PersonId, Person]:
         """Everybody whom the rules may ask about."""
         return {id: self._people.person(id) for id in sorted(_persons(books) | set(self._people.admins()))}
 
-    def _dry_runs(self, books: Books) -> dict[int, tuple[str, ...]]:
+    def _dry_runs(self, books: Books, sight: Sight) -> dict[int, tuple[str, ...]]:
         """What would stand in the way of each planned move that has a window to come. By move number."""
         planned = {move.number: move for move in books.moves.values() if move.state is MoveState.PLANNED}
         self._dry = {number: dry for number, dry in self._dry.items() if number in planned}
         for number, move in planned.items():
-            with self._chore(f"the dry run of m{number}"):
-                self._try_dry(books, move)
+            chore(f"the dry run of m{number}", partial(self._try_dry, books, move, sight))
         return {number: dry.blockers for number, dry in self._dry.items()}
 
-    def _try_dry(self, books: Books, move: Move) -> None:
+    def _try_dry(self, books: Books, move: Move, sight: Sight) -> None:
         machine = books.machines.get(move.machine)
         if machine is None or not move.wishes or self._policy.level == "watch":
             return
@@ -221,9 +222,12 @@ class Rounds:
         )
         if ahead is None:
             return
-        step, last = step_for(books, move), self._dry.get(move.number)
+        step, last = dry_step(books, move, sight), self._dry.pop(move.number, None)
+        if step is None:
+            return
         near = ahead[1].start - now <= DRY_AHEAD
         if last is not None and last.step == step and not near and now - last.at < DRY_EVERY:
+            self._dry[move.number] = last
             return
         try:
             self._dry[move.number] = _Dry(step, now, tuple(self._lab.dry_run(step)))
@@ -234,16 +238,9 @@ class Rounds:
         planned = (move for move in books.moves.values() if move.state is MoveState.PLANNED)
         return any(move.last_call is not None for move in planned)
 
-    @contextmanager
-    def _chore(self, name: str) -> Generator[None, None, None]:
-        try:
-            yield
-        except Exception:
-            log.exception("%s failed", name)
-
 
 def _persons(books: Books) -> set[PersonId]:
     """Everybody whom the books name."""
     owners = (owner for machine in books.machines.values() for owner in machine.owners)
-    named = (*books.requests.values(), *books.leases.values(), *books.agreements.values())
-    return {*owners, *(value.person for value in named)} - {BOT, ""}
+    requests, leases = (x.person for x in books.requests.values()), (x.person for x in books.leases.values())
+    return {*owners, *requests, *leases, *(a.person for a in books.agreements.values())} - {BOT, ""}

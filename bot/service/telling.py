@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -31,6 +30,7 @@ from bot.service.ports import (
     Voice,
     VoiceError,
 )
+from bot.service.recording import chore
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ class Teller:
         while not stop.is_set():
             self._poked.wait(0.5)
             self._poked.clear()
-            for chore in (self.show_board, self.tell):
-                _guarded(chore)
+            chore("the board", self.show_board)
+            chore("the outbox", self.tell)
 
     # ---- the outbox
 
@@ -91,7 +91,7 @@ class Teller:
         at = self._deliver(post)
         self._store.sent(post, at, self._clock.now())
         if post.key == BOARD and at != post.standing:
-            _guarded(lambda: self._voice.pin(at))
+            chore("pinning the board", lambda: self._voice.pin(at))
         return True
 
     def _deliver(self, post: Post) -> Address:
@@ -154,10 +154,3 @@ class Teller:
 def plain(reply: Reply) -> str:
     """The first line of a message, for logs."""
     return "".join(span if isinstance(span, str) else next(iter(vars(span).values())) for span in reply.lines[0])
-
-
-def _guarded(chore: Callable[[], object]) -> None:
-    try:
-        chore()
-    except Exception:
-        log.exception("%s failed", getattr(chore, "__name__", "a chore"))

@@ -1,0 +1,145 @@
+"""request: what is understood, what is recorded, what is answered."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.model import AgreementKind, Length, Request, RequestState, Turn
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+def only(house: House) -> Request:
+    """The only request of the books."""
+    (request,) = house.books.requests.values()
+    return request
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "request",
+        "request 1",
+        "request 1 T4",
+        "request 1 t4 on vm-r",
+        "request on vm-r one card",
+        "need 1",
+        "request a gpu",
+    ],
+)
+def test_the_same_wish_in_other_words(house: House, text: str) -> None:
+    reply = house.say("bob", text)
+    if "one" in text:
+        assert not reply.ok and house.books.requests == {}
+        return
+    assert reply.ok, text_of(reply)
+    request = only(house)
+    assert (request.person, request.count, request.kind, request.machine) == ("U2BOB", 1, "T4", uuid("vm-r"))
+    assert (request.state, request.asked, request.number) == (RequestState.QUEUED, house.clock.now(), 1)
+
+
+def test_nobody_is_given_a_card_by_asking(house: House) -> None:
+    house.say("bob", "request 1")
+    assert house.books.holds == frozenset()
+    assert house.books.leases == {}
+
+
+def test_the_answer_names_place_terms_and_asks_about_the_restart(house: House) -> None:
+    reply = house.say("bob", "request 1")
+    text = text_of(reply)
+    assert "vm-r" in text
+    assert "restart" in text
+    assert reply.buttons and all(button.says.startswith("window vm-r ") for button in reply.buttons)
+
+
+@pytest.mark.parametrize(
+    ("words", "length"),
+    [
+        ("for 8h", Length(lasting=timedelta(hours=8))),
+        ("8h", Length(lasting=timedelta(hours=8))),
+        ("for 3d", Length(lasting=timedelta(days=3))),
+        ("until fri 18:00", Length(until=datetime(2026, 3, 20, 17, 0, tzinfo=UTC))),
+        ("", Length()),
+    ],
+)
+def test_until_when(house: House, words: str, length: Length) -> None:
+    assert house.say("bob", f"request 1 {words}").ok
+    assert only(house).terms.length == length
+
+
+@pytest.mark.parametrize(
+    "words", ["restart tonight", "restart now", "restart any time today", "restart when done", "tonight"]
+)
+def test_a_restart_that_is_named_is_agreed_in_the_same_transaction(house: House, words: str) -> None:
+    assert house.say("bob", f"request 1 {words}").ok
+    (agreement,) = house.books.agreements.values()
+    assert (agreement.machine, agreement.person, agreement.label) == (uuid("vm-r"), "U2BOB", str(only(house).number))
+    assert agreement.kind is AgreementKind.NAMED
+
+
+def test_ask_me_first_makes_no_agreement(house: House) -> None:
+    assert house.say("bob", "request 1 restart ask").ok
+    assert house.books.agreements == {}
+    assert only(house).ask_first
+
+
+def test_said_again_it_changes_the_waiting_request(house: House) -> None:
+    house.say("bob", "request 1")
+    house.clock.forward(minutes=5)
+    assert house.say("bob", "request 1 until fri 18:00 restart tonight").ok
+    request = only(house)
+    assert request.terms.length.until == datetime(2026, 3, 20, 17, 0, tzinfo=UTC)
+    assert len(house.books.agreements) == 1
+    assert request.asked == house.clock.now() - timedelta(minutes=5), "the place is kept"
+
+
+def test_the_same_again_is_answered_with_its_number(house: House) -> None:
+    house.say("bob", "request 1")
+    reply = house.say("bob", "request 1")
+    assert not reply.ok
+    assert "#1" in text_of(reply)
+    assert len(house.books.requests) == 1
+
+
+def test_with_several_machines_there_is_a_menu_that_repeats_the_command(house: House) -> None:
+    house.say("dana", "machine add vm-spare owners @bob")
+    reply = house.say("bob", "request 2 until fri 18:00")
+    assert not reply.ok
+    assert [button.says for button in reply.buttons] == [
+        "request 2 until fri 18:00 on vm-r",
+        "request 2 until fri 18:00 on vm-spare",
+    ]
+    assert house.books.requests == {}
+    assert house.say("bob", reply.buttons[1].says).ok
+    assert (only(house).machine, only(house).count) == (uuid("vm-spare"), 2)
+
+
+def test_the_menu_keeps_a_reason_last(house: House) -> None:
+    house.say("dana", "machine add vm-spare owners @bob")
+    reply = house.say("bob", "request 1 because my thesis")
+    assert house.say("bob", reply.buttons[0].says).ok
+    assert (only(house).machine, only(house).because) == (uuid("vm-r"), "my thesis")
+
+
+def test_who_owns_no_machine_is_told_so(house: House) -> None:
+    reply = house.say("dana", "request 1")
+    assert not reply.ok
+    assert "no machine of yours" in text_of(reply)
+
+
+def test_more_requests_than_the_cap_are_refused(house: House) -> None:
+    house.say("dana", "machine add vm-spare owners @bob")
+    house.say("dana", "machine owners vm-train @carol @bob")
+    assert house.say("bob", "request 1 on vm-r").ok
+    assert house.say("bob", "request 1 on vm-spare").ok
+    reply = house.say("bob", "request 1 on vm-train")
+    assert not reply.ok and "2" in text_of(reply)
+
+
+def test_the_second_in_line_is_told_who_is_before(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3")
+    house.say("carol", "request 1")
+    house.clock.forward(minutes=1)
+    reply = house.say("bob", "request 2")
+    assert "second in line" in text_of(reply)
+    assert all(hold.turn is Turn.HAS for hold in house.books.holds)

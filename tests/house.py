@@ -1,0 +1,132 @@
+"""A whole house without a network: real store, desk, rounds and commands, with the stand-ins of ``tests.fakes`` around them.
+
+Tests of the service and of the commands say things in it (``say``), let time pass and rounds go (``round``, ``forward``), and read
+the books.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot import commands
+from bot.domain import pool
+from bot.domain.draft import Changes, Draft
+from bot.domain.model import Books, Card, Lease, Machine, Reading, Request
+from bot.domain.policy import Policy
+from bot.domain.sight import Sight
+from bot.edges.store.store import open_store
+from bot.service.desk import Desk
+from bot.service.ports import Ask, Reply
+from bot.service.rounds import Rounds
+from tests.fakes import FakeClock, FakeLab, FakePeople, FakeVoice, text_of, uuid
+
+VERBS = commands.found()
+OWNERS = {"vm-python": "ada", "vm-r": "bob", "vm-train": "carol"}
+"""Who owns what in :meth:`House.furnish`."""
+
+
+class House:
+    """One bot on a database of its own."""
+
+    def __init__(self, path: Path, policy: Policy | None = None, run: str = "run-1") -> None:
+        self.clock, self.people, self.voice = FakeClock(), FakePeople(), FakeVoice()
+        self.lab = FakeLab(self.clock)
+        self.policy = policy or Policy()
+        self.path = path
+        self.wakes = 0
+        self._open(run)
+
+    def _open(self, run: str) -> None:
+        self.store = open_store(f"sqlite:///{self.path / 'gpubot.db'}", now=self.clock.now)
+        self.desk = Desk(self.store, self.people, self.clock, self.policy, ("T4",), self._wake, VERBS)
+        self.rounds = Rounds(
+            self.store, self.lab, self.voice, self.people, self.clock, self.policy, run, self._wake, board_every=10.0
+        )
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def close(self) -> None:
+        """End the workers and close the database."""
+        self.rounds.close()
+        self.store.close()
+
+    def restart(self, run: str) -> None:
+        """The same database, another process of the bot."""
+        self.close()
+        self._open(run)
+
+    # ---- acting
+
+    def furnish(self, owners: Mapping[str, str] = OWNERS) -> None:
+        """The cards are known by sight, and the machines are registered, each with its owner."""
+        seen = self.lab.look()
+        self.store.keep_look(seen)
+        with self.store.transaction() as transaction:
+            draft = Draft(transaction.books(), self.clock.now())
+            pool.settle(draft, Sight(draft.cards, seen, {}), self.policy)
+            transaction.record(draft.changes(), ())
+        for name, owner in owners.items():
+            reply = self.say("dana", f"machine add {name} owners @{owner}")
+            assert reply.ok, text_of(reply)
+
+    def say(self, name: str, text: str) -> Reply:
+        """Somebody says a line."""
+        person = self.people.find(name)
+        return self.desk.hear(Ask(person.id if person else name, text, "test"))
+
+    def lend(self, name: str, *cards: str, until: str = "") -> Lease:
+        """Cards that sit on a machine already become its owner's: seen there, and adopted."""
+        for card in cards:
+            self.lab.vms[uuid(name)].cards.append(self.books.cards[card].pci)
+        self.store.keep_look(self.lab.look())
+        reply = self.say(OWNERS[name], f"adopt {' '.join(cards)} {until}")
+        assert reply.ok, text_of(reply)
+        return max(self.books.leases.values(), key=lambda lease: lease.request)
+
+    def put(self, *values: Card | Machine | Request | Lease) -> None:
+        """Write values into the books, past the rules."""
+        with self.store.transaction() as transaction:
+            transaction.books()
+            transaction.record(Changes(puts=values), ())
+
+    def guest(self, name: str, reading: Reading) -> None:
+        """A guest says something."""
+        assert reading.machine == uuid(name)
+        self.store.take_reading(reading)
+
+    def round(self, times: int = 1) -> None:
+        """Rounds, each after the calls of the one before have ended; then the outbox is told."""
+        for _ in range(times):
+            self.rounds.round()
+            self.settle()
+        self.rounds.tell()
+
+    def settle(self) -> None:
+        """Wait until no call is being made."""
+        assert self.rounds.quiet(10.0), "a call did not end"
+
+    def forward(self, minutes: float, step: float = 1.0) -> None:
+        """Time passes in steps, with a round after each."""
+        left = minutes
+        while left > 0:
+            self.clock.forward(minutes=min(step, left))
+            left -= step
+            self.round()
+
+    # ---- reading
+
+    @property
+    def books(self) -> Books:
+        """As they are now."""
+        return self.store.read()
+
+    def lease(self, label: str) -> Lease:
+        """By its label."""
+        return self.books.leases[label]
+
+    def card_of(self, name: str) -> list[str]:
+        """The cards in a machine's settings, by their names."""
+        names = {card.pci: card.name for card in self.books.cards.values()}
+        return [names[pci] for pci in self.lab.vms[uuid(name)].cards]
