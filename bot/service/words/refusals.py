@@ -10,6 +10,7 @@ from datetime import datetime
 
 from bot.domain import errors as e
 from bot.domain.errors import Refusal
+from bot.domain.grammar import split_because
 from bot.domain.policy import Policy
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
@@ -100,7 +101,9 @@ def _typed(word: str) -> bool:
 def _choice(command_words: str, word: str, sep: str = " ") -> Button | None:
     """The command again, with a choice made."""
     bare = word.lstrip("#")
-    return button(word, f"{command_words}{sep}{word}".strip()) if _typed(bare) and command_words else None
+    said_before, reason = split_because(command_words)  # the reason stays last
+    says = f"{said_before.strip()}{sep}{word}" + (f" because {reason}" if reason else "")
+    return button(word, says.strip()) if _typed(bare) and command_words else None
 
 
 NOTHING: LineOf = ("Nothing was changed.",)
