@@ -163,7 +163,8 @@ def test_maintenance_forbids_starts_and_nothing_else(lab: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "fault"), [("disconnected", vmodl.fault.HostNotConnected), ("notResponding", vmodl.fault.HostNotReachable)]
+    ("state", "fault"),
+    [("disconnected", vmodl.fault.HostNotConnected), ("notResponding", vmodl.fault.HostNotReachable)],
 )
 def test_a_host_out_of_reach_refuses_all(lab: Rig, state: str, fault: type[Exception]) -> None:
     lab.up("vm-train")
