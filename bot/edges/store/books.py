@@ -171,37 +171,44 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
 def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> Kept:
     """What ``load`` would read after these changes were written. ``once``: the notices told with them."""
     b = kept.books
-    new: dict[type, dict[Any, Any]] = {
-        Card: dict(b.cards),
-        Machine: dict(b.machines),
-        Request: dict(b.requests),
-        Lease: dict(b.leases),
-        Move: dict(b.moves),
-        Agreement: dict(b.agreements),
+    old: dict[type, Mapping[Any, Any]] = {
+        Card: b.cards,
+        Machine: b.machines,
+        Request: b.requests,
+        Lease: b.leases,
+        Move: b.moves,
+        Agreement: b.agreements,
     }
+    new: dict[type, dict[Any, Any]] = {}
+    leaves_at = kept.leaves_at
     for value in changes.puts:
-        new[type(value)][key_of(value)] = value
+        kind = type(value)
+        mine = new[kind] if kind in new else new.setdefault(kind, dict(old[kind]))
+        mine[key_of(value)] = value
+        end = None if isinstance(value, Card | Machine) else until(value, now)
+        if end is None:
+            continue
+        if end <= now:
+            del mine[key_of(value)]
+        else:
+            leaves_at = end if leaves_at is None else min(leaves_at, end)
     for machine in changes.removed:
-        new[Machine].pop(machine.uuid, None)
-    for kind in (Request, Lease, Move, Agreement):
-        for key, value in list(new[kind].items()):
-            end = until(value, now)
-            if end is not None and end <= now:
-                del new[kind][key]
+        new.setdefault(Machine, dict(b.machines)).pop(machine.uuid, None)
+    after = {**old, **{kind: _ordered(values, old[kind]) for kind, values in new.items()}}
     books = replace(
         b,
-        cards=_ordered(new[Card]),
-        machines=_ordered(new[Machine]),
-        requests=_ordered(new[Request]),
-        leases=_ordered(new[Lease]),
-        moves=_ordered(new[Move]),
-        agreements=_ordered(new[Agreement]),
+        cards=after[Card],
+        machines=after[Machine],
+        requests=after[Request],
+        leases=after[Lease],
+        moves=after[Move],
+        agreements=after[Agreement],
         holds=(b.holds - frozenset(changes.drops)) | frozenset(changes.holds),
         said=b.said | once if once else b.said,
         numbers=MappingProxyType({**b.numbers, **dict(changes.numbers)}),
         paused=b.paused if changes.paused is None else changes.paused,
     )
-    return Kept(kept.pulse + 1, books, kept.read_at, _leaves_at(books, now))
+    return Kept(kept.pulse + 1, books, kept.read_at, leaves_at)
 
 
 def key_of(value: Entity) -> str | int:
@@ -217,9 +224,11 @@ def key_of(value: Entity) -> str | int:
             return value.number
 
 
-def _ordered(values: dict[Any, V]) -> Mapping[Any, V]:
+def _ordered(values: dict[Any, V], before: Mapping[Any, V]) -> Mapping[Any, V]:
     """By key, as the tables give them: no rule may depend on who wrote first."""
-    return MappingProxyType(dict(sorted(values.items())))
+    added = [key for key in values if key not in before]
+    in_order = not added or (added == sorted(added) and (not before or next(reversed(before)) < added[0]))
+    return MappingProxyType(values if in_order else dict(sorted(values.items())))
 
 
 def _leaves_at(books: Books, now: datetime) -> datetime | None:

@@ -17,6 +17,7 @@ from bot.edges.store.tables import OutboxRow, StandingRow, table
 from bot.service.ports import Address, Post, Reply
 
 OUTBOX, STANDING = table(OutboxRow), table(StandingRow)
+NEW = insert(OUTBOX)
 
 
 def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
@@ -31,7 +32,7 @@ def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
             row |= _take_place(connection, post)
         rows.append(row)
     if rows:
-        connection.execute(insert(OUTBOX), rows)
+        connection.execute(NEW, rows)
 
 
 def _row(post: Post, now: datetime) -> dict[str, Any]:
