@@ -129,7 +129,8 @@ class Collector:
             for path in list(node.props) if wanted.all else wanted.pathSet or ():
                 kind = property_type(node.kind, path)
                 value = typed(node.get(path), kind)
-                if value is not None:
+                # A data object keeps an unset list as an empty one; a server leaves it out.
+                if value is not None and not (value == [] and "." in path):
                     told[path] = value
         return list(told.items())
 
