@@ -7,6 +7,8 @@ except what memory settings were before.
 from __future__ import annotations
 
 import logging
+import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -16,7 +18,7 @@ from bot.edges.vsphere import change, power, tasks
 from bot.edges.vsphere.change import Targets
 from bot.edges.vsphere.client import Client, LostReplyError
 from bot.edges.vsphere.connect import VCenter
-from bot.edges.vsphere.faults import About, translate
+from bot.edges.vsphere.faults import About, real_text, translate
 from bot.edges.vsphere.look import Memory
 from bot.edges.vsphere.machines import FULL_PATHS, HOST_PATHS, HostRow, Vm, read_host, read_vm
 from bot.edges.vsphere.vmomi import DataObject, Fault, Ref, vim, vmodl
@@ -24,6 +26,29 @@ from bot.service.ports import Again, Before, LabStep, NeedsPerson
 
 log = logging.getLogger(__name__)
 TRIES = 4  # of a call that met somebody else's change or task
+PATIENCE = {r"already in use|in use by": 5, r"not a (?:valid )?passthrough device": 1}
+"""Texts of a refused start that may be over soon -> how often in a row they are met with "again"."""
+
+
+class Refusals:
+    """Refused starts in a row, by machine and text."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._lock = threading.Lock()
+        self._met: dict[str, tuple[str, int]] = {}
+
+    def count(self, uuid: str, said: str) -> int:
+        """One more; how many in a row with these words."""
+        with self._lock:
+            before, number = self._met.get(uuid, ("", 0))
+            self._met[uuid] = (said, number + 1 if said == before else 1)
+            return self._met[uuid][1]
+
+    def clear(self, uuid: str) -> None:
+        """It started."""
+        with self._lock:
+            self._met.pop(uuid, None)
 
 
 @dataclass(frozen=True)
@@ -34,6 +59,7 @@ class Site:
     memory: Memory
     targets: Targets
     real: Callable[[], float]
+    refusals: Refusals
     more: frozenset[str] = frozenset()  # ids that count as GPUs besides NVIDIA's
 
 
@@ -153,21 +179,38 @@ class Act:
             power.call(client, vm, self.step.kind, self.site.vcenter.task_s, self.site.real)
         except vim.fault.GenericVmConfigFault as fault:
             self.site.targets.drop(vm.host)  # the ids may be those of before a reinstallation
-            self._in_use(client, vm, fault)
+            if self.step.kind is CallKind.POWER_ON:
+                self._blocked(client, vm, fault)
             raise
+        self.site.refusals.clear(vm.uuid)
 
-    def _in_use(self, client: Client, vm: Vm, fault: DataObject) -> None:
-        """A card that another machine runs with is nobody's fault but that machine's; one that is being let go comes free."""
-        if self.step.kind is not CallKind.POWER_ON:
-            return
+    def _blocked(self, client: Client, vm: Vm, fault: DataObject) -> None:
+        """Raise what a refused start means beyond its text; return if the text says it all.
+
+        A card that another machine runs with is nobody's fault but that machine's, and one that is being let go comes free.
+        A card that the host lost for a moment (its reset looks like a hot plug to some servers) is asked for once more.
+        """
+        said = real_text(fault)
         for address, moid in self._host(client, vm).bound.items():
             if address in vm.fixed and moid != vm.ref._moId:
-                holder = read_vm(
-                    vim.VirtualMachine(moid), client.one(vim.VirtualMachine(moid, client.stub), FULL_PATHS)
-                )
-                if holder.power is Power.OFF:
-                    raise Again(f"card {address} is not let go by {holder.name} yet", timedelta(seconds=15)) from fault
-                raise NeedsPerson(f"{vm.name} cannot start: {holder.name} runs with card {address}") from fault
+                holder = self._holder(client, moid)
+                if holder is None:
+                    continue
+                if holder.power is Power.ON:
+                    raise NeedsPerson(f"{vm.name} cannot start: {holder.name} runs with card {address}") from fault
+                raise Again(f"card {address} is not let go by {holder.name} yet", timedelta(seconds=15)) from fault
+        limit = PATIENCE.get(next((p for p in PATIENCE if re.search(p, said, re.IGNORECASE)), ""), 0)
+        if self.site.refusals.count(vm.uuid, said) <= limit:
+            raise Again(
+                f"vCenter did not start {vm.name}, and it is asked once more: {said}", timedelta(seconds=15)
+            ) from fault
+
+    def _holder(self, client: Client, moid: str) -> Vm | None:
+        ref = vim.VirtualMachine(moid)
+        try:
+            return read_vm(ref, client.one(ref, ("name", "runtime.powerState")))
+        except vmodl.fault.ManagedObjectNotFound:
+            return None  # gone, and its card with it
 
     def _await_foreign(self, client: Client, task: Ref) -> str:
         """Wait a while for somebody else's task; what it is if it still runs."""

@@ -16,6 +16,7 @@ from datetime import timedelta
 from enum import StrEnum
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from bot.edges.vsphere.client import Client
@@ -171,10 +172,12 @@ class _Way:
         connection.sock = secure
         try:
             connection.request("GET", "/sdk/vimServiceVersions.xml", headers={"Connection": "close"})
-            answer = connection.getresponse()
-            body = answer.read(MAX_VERSIONS)
+            with connection.getresponse() as answer:
+                body = answer.read(MAX_VERSIONS)
         except (OSError, HTTPException) as error:
             raise self._fail(f"the list of API versions did not come ({_reason(error)})") from error
+        finally:
+            connection.close()
         if answer.status != 200:
             raise self._fail(f"the list of API versions is refused (HTTP {answer.status}): is this a vCenter?")
         return choose_version(body, self._fail)
@@ -187,15 +190,24 @@ class _Way:
         )  # fmt: skip
         instance = vim.ServiceInstance("ServiceInstance", stub)
         try:
+            return Client(self.vcenter.user, stub, instance, self._enter(instance))
+        except NoConnection:
+            stub.DropConnections()
+            raise
+
+    def _enter(self, instance: Any) -> Any:
+        try:
             content = instance.RetrieveContent()
             content.sessionManager.Login(userName=self.vcenter.user, password=self.vcenter.password)
         except vim.fault.InvalidLogin as error:
             raise self._fail(f"user {self.vcenter.user} or its password is wrong", lasting=True) from error
         except vim.fault.NoPermission as error:
             raise self._fail(f"user {self.vcenter.user} may not log in", lasting=True) from error
+        except Fault as error:
+            raise self._fail(f"refused ({error.msg})") from error
         except Transport as error:
             raise self._fail(f"no answer ({_reason(error)})") from error
-        return Client(self.vcenter.user, stub, instance, content)
+        return content
 
 
 def choose_version(body: bytes, fail: Callable[[str], Exception]) -> str:

@@ -19,7 +19,8 @@ from bot.service.ports import Again, LabError, NeedsPerson
 
 SOON, LATER = timedelta(seconds=15), timedelta(seconds=60)
 
-DOING = {
+DOING: dict[CallKind | None, str] = {
+    None: "reading",
     CallKind.CHANGE: "changing the cards of",
     CallKind.POWER_ON: "starting",
     CallKind.SHUTDOWN: "asking for the shutdown of",
@@ -34,7 +35,7 @@ class About:
     vcenter: str  # its name
     user: str  # our login there
     vm: str  # the machine's name, or its id if that is all we know
-    kind: CallKind  # what was asked
+    kind: CallKind | None = None  # what was asked; None: only to read
     cards: tuple[str, ...] = ()  # PCI addresses that could be to blame: put on, or in its settings
     order: tuple[str, ...] = ()  # PCI address of each device of the spec, by index
 
@@ -44,6 +45,7 @@ AGAIN_LATER: tuple[type[Exception], ...] = (
     vmodl.fault.HostNotConnected,
     vmodl.fault.HostNotReachable,
     vmodl.fault.RequestCanceled,
+    vmodl.fault.ManagedObjectNotFound,  # of a host or a task; a VM that is gone is told apart before
     vim.fault.InvalidHostState,
     vim.fault.Timedout,
     vim.fault.ResourceInUse,
@@ -60,7 +62,8 @@ CAUSES = (
      "see the host's PCI devices, and PCIe hot plug in its BIOS"),
     (r"interrupt vectors", "the host has run out of interrupt vectors"),
 )  # fmt: skip
-IN_USE = re.compile(r"already in use|in use by|device is busy", re.IGNORECASE)
+BLAMELESS = (CAUSES[0][0], CAUSES[1][0], r"in use")
+"""Memory, MMIO and a card that is in use elsewhere are no card's fault, whichever card the text names."""
 
 
 def translate(error: Exception, about: About) -> LabError:
@@ -88,7 +91,7 @@ def _fault(fault: Exception, about: About) -> LabError:
         )
     if isinstance(fault, vim.fault.NoPermission):
         return NeedsPerson(f"vCenter {about.vcenter} does not let {about.user} do this on {about.vm}: {missing(fault)}")
-    if isinstance(fault, vmodl.fault.ManagedObjectNotFound):
+    if isinstance(fault, vmodl.fault.ManagedObjectNotFound) and isinstance(fault.obj, vim.VirtualMachine):
         return NeedsPerson(f"{about.vm} is not in vCenter {about.vcenter} any more")
     if isinstance(fault, vim.fault.ConcurrentAccess):
         return Again(f"somebody else changed {about.vm} at the same moment", SOON)
@@ -101,7 +104,7 @@ def _fault(fault: Exception, about: About) -> LabError:
         and about.kind is CallKind.CHANGE
     ):
         return Again(f"{about.vm} is not off, and cards can only be changed while it is", SOON)
-    if isinstance(fault, AGAIN_LATER) or IN_USE.search(said):
+    if isinstance(fault, AGAIN_LATER):
         return Again(f"vCenter {about.vcenter} cannot do it now while {DOING[about.kind]} {about.vm}: {said}", LATER)
     return _refused(fault, said, about)
 
@@ -117,8 +120,8 @@ def _refused(fault: DataObject, said: str, about: About) -> NeedsPerson:
 
 def _blame(fault: DataObject, said: str, about: About) -> str:
     """The one card that the text or the index of the device names; "" if none is."""
-    if re.search(CAUSES[0][0], said, re.IGNORECASE) or re.search(CAUSES[1][0], said, re.IGNORECASE):
-        return ""  # memory and MMIO are the machine's matter, whatever card the text names
+    if any(re.search(pattern, said, re.IGNORECASE) for pattern in BLAMELESS):
+        return ""
     if card := pci.blamed(said, about.cards):
         return card
     index: int | None = getattr(fault, "deviceIndex", None)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from bot.domain.model import CallKind, Seen
+from bot.domain.model import Seen
 from bot.edges.vsphere import dryrun
-from bot.edges.vsphere.act import Act, Site
+from bot.edges.vsphere.act import Act, Refusals, Site
 from bot.edges.vsphere.change import Targets
 from bot.edges.vsphere.client import Client, LostReplyError
 from bot.edges.vsphere.connect import VCenter
@@ -34,7 +34,7 @@ class _Room:
 
     def __init__(self, vcenter: VCenter, real: Callable[[], float], more: frozenset[str]) -> None:
         self.session = Session(vcenter, real)
-        self.site = Site(vcenter, Memory(), Targets(real), real, more)
+        self.site = Site(vcenter, Memory(), Targets(real), real, Refusals(), more)
         self._guard = threading.Lock()
         self._machines: dict[str, threading.Lock] = {}
 
@@ -80,7 +80,7 @@ class VSphereLab:
             return look(client, name, room.site.memory, room.site.more)
 
         try:
-            view = _bounded(room, job, About(name, room.site.vcenter.user, "its inventory", CallKind.CHANGE))
+            view = _bounded(room, job, About(name, room.site.vcenter.user, "its inventory"))
         except LabError as error:
             if self._troubles.get(name) != str(error):
                 log.warning("no look: %s", error)
@@ -94,7 +94,7 @@ class VSphereLab:
         """All that would stand in the way of ``step``, in plain words; [] nothing that is known before."""
         try:
             room = self._room(step)
-            about = About(step.vcenter, room.site.vcenter.user, step.machine, step.kind)
+            about = About(step.vcenter, room.site.vcenter.user, step.machine)
             return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step), about)
         except LabError as error:
             return [str(error)]

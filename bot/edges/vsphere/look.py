@@ -101,6 +101,8 @@ def _machine(
         tools=vm.tools,
         busy_task=busy[0] if busy else "",
         memory_mb=vm.memory_mb,
+        reservation_mb=vm.reservation_mb,
+        memory_locked=vm.locked,
     )
 
 

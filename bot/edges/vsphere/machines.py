@@ -21,12 +21,12 @@ SEEN_PATHS = (
     "name", "config.instanceUuid", "summary.config.instanceUuid", "config.template", "config.hardware.device",
     "config.hardware.memoryMB", "runtime.host", "runtime.powerState", "runtime.connectionState", "runtime.question",
     "runtime.bootTime", "guest.toolsRunningStatus", "guest.guestStateChangeSupported", "recentTask",
+    "config.memoryReservationLockedToMax", "config.memoryAllocation.reservation",
 )  # fmt: skip
 """What a look asks of every VM."""
 
 FULL_PATHS = (
     *SEEN_PATHS, "config.changeVersion", "config.version", "config.firmware", "config.extraConfig", "environmentBrowser",
-    "config.memoryReservationLockedToMax", "config.memoryAllocation.reservation",
 )  # fmt: skip
 """What a change asks of one VM."""
 
