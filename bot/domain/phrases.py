@@ -394,10 +394,9 @@ def _named(cursor: _Cursor) -> Phrase | None:
     any_time = cursor.accept("any time", "anytime", "some time", "sometime")
     day = cursor.day()
     cursor.accept("only")
-    if cursor.accept("after", "from") and (found := _edge(cursor, day, Shape.AFTER)):
-        return found
-    if cursor.accept("before", "until", "by") and (found := _edge(cursor, day, Shape.BEFORE)):
-        return found
+    for shape, words in ((Shape.AFTER, ("after", "from")), (Shape.BEFORE, ("before", "until", "by"))):
+        if cursor.accept(*words):
+            return _edge(cursor, day, shape)
     start = cursor.at
     cursor.accept("at")
     if span := cursor.span():
@@ -426,8 +425,8 @@ def _edge(cursor: _Cursor, day: Day | None, shape: Shape) -> Phrase | None:
     else:
         minute = cursor.minute(loose=True)
         found = Moment(day, minute) if minute is not None else None
-    if found is None or found.after or (found.day is None and found.minute is None and found.fixed is None):
-        cursor.at = start
+    timed = found is not None and (found.minute is not None or found.fixed is not None)
+    if found is None or found.after or not (timed or cursor.words[start - 1] != "after"):  # after fri: from when?
         return None
     if shape is Shape.AFTER and cursor.words[start - 1] == "from" and not cursor.done():
         return _lasting(cursor, found)
@@ -442,7 +441,7 @@ def _lasting(cursor: _Cursor, start: Moment) -> Phrase | None:
         return Phrase(Shape.AT, start, lasting=lasting) if lasting else None
     if cursor.accept("to", "until", "till", "-"):
         end = cursor.moment(loose=True)
-        return Phrase(Shape.AT, start, end=end) if end else None
+        return Phrase(Shape.AT, start, end=end) if end and (end.fixed or end.minute is not None) else None
     return Phrase(Shape.AT, start)
 
 

@@ -58,6 +58,8 @@ WINDOW_HINT = "tonight"
 LENGTH_HINT = "8h, or until fri 18:00"
 INSTANT_HINT = "fri 18:00"
 NOON = 720
+LONGEST_WINDOW = 14 * DAY
+"""Nobody keeps a machine ready to restart for longer in one go; whoever says so means a standing window."""
 FARTHEST = 366 * DAY
 """Nobody plans a card further ahead than that; what is said beyond it is a slip of the finger."""
 
@@ -255,7 +257,7 @@ class _Reader:
             raise InThePast(text=self.text, hint=self._later(phrase))
         shown = start if local(start, self.zone).date() >= self.today else self.now
         start = max(start, self.now)
-        if start >= end:  # an hour that a clock change takes away
+        if start >= end or end - start > LONGEST_WINDOW:  # an hour that a clock change takes away, or weeks
             raise Unclear(text=self.text, hint=WINDOW_HINT)
         return WindowWish(Which.AT, start, end, echo=self._echo(shown, end))
 
@@ -303,7 +305,7 @@ class _Reader:
         found = self.instant(end)
         if found <= begin and end.day is not None and end.day.kind is DayKind.WEEKDAY:
             found = self._at(local(found, self.zone).date() + 7 * DAY, end.minute if end.minute is not None else NOON)
-        if found <= begin or found - begin > 14 * DAY:
+        if found <= begin:
             raise Unclear(text=self.text, hint="fri 18:00 to sat 06:00")
         return found
 
