@@ -130,7 +130,7 @@ class Collector:
                 kind = property_type(node.kind, path)
                 value = typed(node.get(path), kind)
                 # A data object keeps an unset list as an empty one; a server leaves it out.
-                if value is not None and not (value == [] and "." in path):
+                if value is not None and not (isinstance(value, list) and not value and "." in path):
                     told[path] = value
         return list(told.items())
 

@@ -36,7 +36,9 @@ def check_host(host: Node) -> None:
             vmodl.fault.HostNotConnected(), "Unable to communicate with the remote host, since it is disconnected."
         )
     if state == "notResponding":
-        raise Refusal(vmodl.fault.HostNotReachable(), "Unable to communicate with the remote host: it does not respond.")
+        raise Refusal(
+            vmodl.fault.HostNotReachable(), "Unable to communicate with the remote host: it does not respond."
+        )
 
 
 def cards_of(vm: Node) -> list[DataObject]:
