@@ -25,6 +25,8 @@ FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the",
 FLAGS = frozenset({"partly", "urgent", "spare", "hard", "remove"})
 LONGEST_RUN = 12
 """Words of the longest phrase of time that is looked for."""
+LONGEST_LINE = 200
+"""Words before `because` that are looked at; nobody means more, and a person waits for the answer."""
 _BECAUSE = re.compile(r"(?:^|\s)because(?:\s|:|$)", re.IGNORECASE)
 _WORDS = re.compile(r'"[^"]*"|“[^”]*”|\S+')
 _COUNT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?")
@@ -127,7 +129,10 @@ def hear(
     before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
     """
     before, because = split_because(text)
-    ear = _Ear(_WORDS.findall(before), _Names(kinds, machines, cards), bare)
+    words = _WORDS.findall(before)
+    if len(words) > LONGEST_LINE:
+        raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
+    ear = _Ear(words, _Names(kinds, machines, cards), bare)
     ear.listen()
     return Heard(
         count=ear.count,
@@ -323,6 +328,8 @@ class _Ear:
 
         A length never begins in the middle of a window: `restart at 18:00 for 8h` are two things, unless the verb wants only windows.
         """
+        if start >= len(self.words) or not phrases.may_begin(self.low[start]):
+            return 0
         stop = min(len(self.words), start + LONGEST_RUN)
         if self.bare is not Bare.ONLY_WINDOW:
             for at in range(start + 1, stop):
@@ -354,7 +361,7 @@ class _Ear:
         if not run:
             raise Unclear(text=self._shown(self.at, 4), hint=hint)
         if self.length:
-            raise Unclear(text=f"{self.length} {self._shown(start, run)}", hint=f"one of the two: {hint}")
+            raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {hint}")
         until = "until " if self._run(start, phrases.duration) != run else ""
         self.length = until + " ".join(self.low[start : start + run])
         self.at = start + run

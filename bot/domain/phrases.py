@@ -43,6 +43,12 @@ _DONE = re.compile(
     r"(?:jobs?|work|runs?|training) (?:is |are |has |have )?)?(?:done|ends?|ended|finished|finish|finishes|over|idle))"
 )
 _NIGHTLY = {"weekday": frozenset(range(5)), "weekend": frozenset({5, 6})}
+_BEGINNINGS = (
+    "now right immediately at when once after as ask today tomorrow tonight the day next this on weekdays weekday weekends weekend "
+    "working every each daily nights nightly all any anytime some sometime only from between before by until till to noon midnight "
+    "in an a half restart hard even"
+)
+_BEGINS = frozenset(_BEGINNINGS.split())
 _LASTING = timedelta(days=36500)
 """More than anybody means; also keeps sums within what a datetime can hold."""
 
@@ -119,6 +125,17 @@ def split(text: str) -> list[str]:
         else:
             words.append(word)
     return words
+
+
+def may_begin(word: str) -> bool:
+    """Whether any of the phrases of this module can begin with a word (lower case): a cheap question before a dear one."""
+    return (
+        word in _BEGINS
+        or word[:1].isdigit()
+        or _MONTH.fullmatch(word) is not None
+        or _WEEKDAYS.fullmatch(word) is not None
+        or _weekday(word.partition("-")[0]) is not None
+    )
 
 
 def _joins(before: str, word: str) -> bool:

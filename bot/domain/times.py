@@ -324,17 +324,23 @@ class _Reader:
         return WINDOW_HINT
 
     def _echo(self, start: datetime, end: datetime) -> str:
-        """`today 18:00-22:00`, `any time tomorrow`, or `fri 4 dec 18:00 to sun 6 dec 06:00`."""
-        day = local(start, self.zone).date()
+        """`today 18:00-22:00`, `any time tomorrow`, `fri 4 dec 18:00 to sun 6 dec 06:00`.
+
+        Where a clock change makes the wall time ambiguous: `sun 25 oct 02:00 for 1 h`, or the start with its offset.
+        """
+        start, end = (at.replace(second=0, microsecond=0) for at in (start, end))
+        day, begin = local(start, self.zone).date(), _minutes(local(start, self.zone).time())
         if (start, end) == _stretch(day, 0, 1440, self.zone):
             return f"any time {_date_words(day, self.today)}"
         first = instant_words(start, self.zone, self.now)
-        last = local(end, self.zone)
-        if end == _minute_of(day, 1440, self.zone):
-            return f"{first}-24:00"
-        if end <= _minute_of(day + DAY, _minutes(local(start, self.zone).time()), self.zone):
-            return f"{first}-{last:%H:%M}"
-        return f"{first} to {instant_words(end, self.zone, self.now)}"
+        if _minute_of(day, begin, self.zone) != start:
+            return f"{local(start, self.zone).isoformat(timespec='minutes')} for {lasting_words(end - start)}"
+        finish = _minutes(local(end, self.zone).time()) or 1440
+        if finish != begin and _stretch(day, begin, finish, self.zone)[1] == end:
+            return f"{first}-{clock_words(finish)}"
+        if _minute_of(local(end, self.zone).date(), finish % 1440, self.zone) == end and end - start > DAY:
+            return f"{first} to {instant_words(end, self.zone, self.now)}"
+        return f"{first} for {lasting_words(end - start)}"
 
 
 def _stretch(day: date, begin: int, finish: int, zone: str) -> tuple[datetime, datetime]:
