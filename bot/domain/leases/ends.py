@@ -46,7 +46,7 @@ def _request_after(draft: Draft, lease: Lease, event: On, why: str, by: PersonId
         return
     if lease.active_since is not None:
         step(draft, request, On.LEASE_OVER, by=by, why=why)
-    elif event in (On.RELEASE, On.RELEASE_EARLY):
+    elif event in (On.RELEASE, On.RELEASE_EARLY) or by == lease.person:  # also: released on its way, and off by now
         step(draft, request, On.LEASE_GIVEN_UP, by=by, why=why)
     else:
         queue_again(draft, request, why, rest)

@@ -31,7 +31,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
-from bot.domain.moves.calls import call, in_flight, journal, lost, tell, waits
+from bot.domain.moves.calls import call, forget_lost, in_flight, journal, tell, waits
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
@@ -60,7 +60,7 @@ class Round:
 def settle(draft: Draft, ctx: Round) -> None:
     """Go on with every move under way."""
     for number in sorted(draft.moves):
-        move = draft.moves[number]
+        move = forget_lost(draft, draft.moves[number], ctx.run)
         if move.state is MoveState.PLANNED:
             machine = draft.machines.get(move.machine)
             if machine is None or machine.gone:
@@ -126,9 +126,14 @@ def _stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
         _tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
     elif move.shutdown_at is not None and draft.now - move.shutdown_at >= ctx.policy.guest_shutdown:
         _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
-    elif ctx.acting and (lost(move, ctx.run) or (c and c.outcome is Outcome.AGAIN and not waits(draft, move))):
-        kind = c.kind if c else CallKind.SHUTDOWN
-        step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, kind, ctx.run))
+    elif (
+        ctx.acting
+        and c is not None
+        and c.outcome is Outcome.AGAIN
+        and not waits(draft, move)
+        and _fresh(draft, ctx, move)
+    ):
+        step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
 
 
 def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool) -> None:
@@ -136,11 +141,7 @@ def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool
     c = move.call
     if hard:
         asked = c is not None and c.kind is CallKind.HARD_STOP and c.outcome in (Outcome.ASKED, Outcome.DONE)
-        if (
-            ctx.acting
-            and (not asked or lost(move, ctx.run))
-            and not (c and c.kind is CallKind.HARD_STOP and waits(draft, move))
-        ):
+        if ctx.acting and not asked and not (c and c.kind is CallKind.HARD_STOP and waits(draft, move)):
             steps = journal(move, draft.now, "hard_stop")
             step(
                 draft,
@@ -224,7 +225,7 @@ def _changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
         _bar(draft, move, "somebody started it meanwhile")
         tell(draft, dropped)
         return
-    if power is not Power.OFF or in_flight(move, ctx.run) or not _shows(draft, ctx, move):
+    if power is not Power.OFF or in_flight(move, ctx.run) or not _fresh(draft, ctx, move):
         return
     c = move.call
     if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED:
@@ -249,10 +250,8 @@ def _changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
     _read_back(draft, ctx, move)
 
 
-def _shows(draft: Draft, ctx: Round, move: Move) -> bool:
-    """Whether the look began after the last call was answered (or its answer is lost for ever)."""
-    if lost(move, ctx.run):
-        return ctx.sight.seen is not None and move.call is not None and ctx.sight.seen.at > move.call.asked
+def _fresh(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether the look began after the last call was answered."""
     return fresh(draft, ctx.sight, move.machine)
 
 
@@ -369,10 +368,10 @@ def _starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
 def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
     """Whether the power-on is to be asked (again): never asked, lost, to be repeated, or without effect for a minute."""
     c = move.call
-    if c is None or c.kind is not CallKind.POWER_ON or lost(move, ctx.run):
+    if c is None or c.kind is not CallKind.POWER_ON:
         return True
     if c.outcome is Outcome.AGAIN:
-        return not waits(draft, move)
+        return not waits(draft, move) and _fresh(draft, ctx, move)
     return (
         c.answered is not None
         and draft.now - c.answered >= timedelta(minutes=1)
@@ -492,7 +491,7 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
     if move.off_at is None:
         move = replace(move, off_at=draft.now, steps=journal(move, draft.now, "off"))
         draft.put(move)
-    if in_flight(move, ctx.run) or not _shows(draft, ctx, move):
+    if in_flight(move, ctx.run) or not _fresh(draft, ctx, move):
         return
     c = move.call
     put = tuple(
