@@ -146,7 +146,7 @@ class Draft:
             (self.moves, b.moves),
             (self.agreements, b.agreements),
         )
-        puts = tuple(v for new, old in pairs for k, v in new.items() if old.get(k) != v)
+        puts = tuple(v for new, old in pairs for k, v in new.items() if (was := old.get(k)) is not v and was != v)
         return Changes(
             puts=puts,
             drops=tuple(sorted(b.holds - self.holds, key=lambda h: (h.slot, h.turn))),

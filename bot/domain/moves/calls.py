@@ -59,9 +59,17 @@ def in_flight(move: Move, run: str) -> bool:
     return move.call is not None and move.call.outcome is Outcome.ASKED and move.call.run == run
 
 
-def lost(move: Move, run: str) -> bool:
-    """Whether the last call's answer will never come: another run of the bot asked it."""
-    return move.call is not None and move.call.outcome is Outcome.ASKED and move.call.run != run
+def forget_lost(draft: Draft, move: Move, run: str) -> Move:
+    """A call that another run of the bot asked will never be answered here: it may be asked again, once a later look has shown
+    what became of it."""
+    c = move.call
+    if c is None or move.state not in OPEN_MOVE or c.outcome is not Outcome.ASKED or c.run == run:
+        return move
+    why = "the bot was restarted and its answer is lost"
+    draft.log(BOT, f"call.{c.kind}", f"m{move.number}", why)
+    move = replace(move, call=replace(c, outcome=Outcome.AGAIN, reason=why, answered=draft.now))
+    draft.put(move)
+    return move
 
 
 def waits(draft: Draft, move: Move) -> bool:

@@ -1,0 +1,337 @@
+"""A world in memory for the pure rules: four cards, four machines, three people, and a clock that the test moves.
+
+It plays the store (applies a draft's changes), vCenter (carries out calls, can refuse, lose or delay them) and the guests (boot, stop,
+report). After each step it asks what must always hold. No room of the product is imitated here besides what ``decide`` is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from bot.domain import leases, moves, planner, pool, queue, windows
+from bot.domain.decide import decide
+from bot.domain.draft import Changes, Draft
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.model import (
+    Agreement,
+    Books,
+    Call,
+    CallKind,
+    Card,
+    Hold,
+    Job,
+    Lease,
+    Length,
+    Line,
+    Machine,
+    Move,
+    Outcome,
+    Person,
+    Power,
+    Reading,
+    Request,
+    Seen,
+    SeenCard,
+    SeenHost,
+    SeenMachine,
+)
+from bot.domain.moves import Order
+from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.times import WindowWish, read_length, read_window
+
+T = TypeVar("T")
+PCI = ("0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0", "0000:af:00.0")
+ZONE = "Europe/Berlin"
+MONDAY_10 = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
+"""Monday, 10:00 in Berlin."""
+
+
+@dataclass
+class Vm:
+    """A virtual machine of the world."""
+
+    name: str
+    owners: tuple[str, ...]
+    power: Power = Power.ON
+    cards: set[str] = field(default_factory=set)  # PCI addresses in its settings
+    boot: datetime = MONDAY_10 - timedelta(days=1)
+    stops_at: datetime | None = None  # a shutdown is under way
+    stop_takes: timedelta | None = timedelta(seconds=30)  # None: never
+    boot_takes: timedelta = timedelta(seconds=40)
+    agent: bool = True  # the guest reports
+    sees: int | None = None  # how many cards the guest sees; None: all
+    faults: tuple[str, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    exists: bool = True
+    template: bool = False
+    unknown: bool = False
+    question: str = ""
+    boots: int = 0
+    free_since: datetime | None = MONDAY_10 - timedelta(days=1)
+
+    @property
+    def uuid(self) -> str:
+        return f"uuid-{self.name}"
+
+
+@dataclass(frozen=True)
+class Act:
+    """One line of the world's journal."""
+
+    at: datetime
+    what: str  # shutdown, hard_stop, change, power_on, on, off
+    vm: str
+    put: tuple[str, ...] = ()
+    take: tuple[str, ...] = ()
+
+
+class World:
+    """See the module. ``say_…`` is a person, ``round`` and ``pass_time`` are the clockwork."""
+
+    def __init__(self, now: datetime = MONDAY_10, policy: Policy | None = None, names: Iterable[str] = ()) -> None:
+        self.now = now
+        self.policy = policy or Policy()
+        self.run = "run-1"
+        owners = {"vm-python": "ada", "vm-python-2": "ada", "vm-r": "bob", "vm-train": "carol"}
+        self.vms = {n: Vm(n, (owners[n],)) for n in (tuple(names) or owners)}
+        self.people = {n: Person(n, n, ZONE, admin=n == "dana") for n in ("ada", "bob", "carol", "dana")}
+        self.books = Books()
+        self.news: list[News] = []
+        self.lines: list[Line] = []
+        self.journal: list[Act] = []
+        self.refuse: dict[tuple[str, CallKind], tuple[str, str]] = {}  # (vm, kind) -> (reason, card)
+        self.again: dict[tuple[str, CallKind], int] = {}  # (vm, kind) -> how often to be told "again"
+        self.lose: set[tuple[str, CallKind]] = set()  # executed, but the answer is lost (needs a new run)
+        self.connected, self.maintenance, self.looking = True, False, True
+        self.round()
+        for vm in self.vms.values():
+            self.do(lambda d, vm=vm: pool.add_machine(d, self.seen_machine(vm), vm.owners, "dana"))
+
+    # ---- store
+
+    def do(self, act: Callable[[Draft], T]) -> T:
+        """One transaction."""
+        draft = Draft(self.books, self.now)
+        result = act(draft)
+        self.apply(draft.changes(), draft)
+        return result
+
+    def apply(self, changes: Changes, draft: Draft) -> None:
+        keys = [(h.slot, h.turn) for h in draft.holds]
+        assert len(keys) == len(set(keys)), f"two holds of a kind on a slot: {sorted(draft.holds, key=str)}"
+        self.news += changes.news
+        self.lines += changes.lines
+        self.books = Books(
+            draft.cards, draft.machines, draft.requests, draft.leases, frozenset(draft.holds), draft.moves,
+            {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
+            frozenset(draft._said), dict(draft._numbers), draft.paused,
+        )  # fmt: skip
+        self.check()
+
+    def check(self) -> None:
+        """What must always hold."""
+        open_moves = [m.machine for m in self.books.moves.values() if m.state in OPEN_MOVE]
+        assert len(open_moves) == len(set(open_moves)), "two open moves of a machine"
+        labels = {x.label for x in self.books.leases.values() if x.state in OPEN_LEASE}
+        labels |= {str(r.number) for r in self.books.requests.values() if r.state.value == "offered"}
+        assert {h.label for h in self.books.holds} <= labels, "a hold outlived its lease"
+        for lease in self.books.leases.values():
+            held = {h.slot for h in self.books.holds if h.label == lease.label}
+            assert lease.state not in OPEN_LEASE or held == set(lease.slots), f"holds of #{lease.label}: {held} {lease}"
+
+    # ---- vCenter and guests
+
+    def seen_machine(self, vm: Vm) -> SeenMachine:
+        return SeenMachine(
+            "lab", vm.uuid, vm.name, "host-1", vm.power, tuple(sorted(vm.cards)),
+            boot=vm.boot if vm.power is Power.ON else None, template=vm.template, question=vm.question,
+            unknown=vm.unknown or not self.connected, tools=vm.power is Power.ON, memory_mb=65536,
+        )  # fmt: skip
+
+    def look(self) -> Seen | None:
+        if not self.looking:
+            return None
+        bound = {pci: vm.uuid for vm in self.vms.values() if vm.power is Power.ON and vm.exists for pci in vm.cards}
+        cards = tuple(SeenCard(p, "10de:1eb8", "Tesla T4", True) for p in PCI)
+        host = SeenHost("lab", "host-1", "esx-01", self.connected, self.maintenance, cards, bound)
+        machines = tuple(self.seen_machine(vm) for vm in self.vms.values() if vm.exists)
+        return Seen(self.now, frozenset({"lab"}), (host,), machines, {"lab": self.now})
+
+    def readings(self) -> dict[str, Reading]:
+        found = {}
+        for vm in self.vms.values():
+            up = vm.power is Power.ON and self.now - vm.boot >= vm.boot_takes
+            if vm.exists and vm.agent and up:
+                sees = len(vm.cards) if vm.sees is None else vm.sees
+                free = None if vm.jobs else vm.free_since
+                found[vm.uuid] = Reading(
+                    vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, (), vm.jobs, free,
+                    vm.boot + vm.boot_takes,
+                )  # fmt: skip
+        return found
+
+    def switch(self, name: str, power: Power) -> None:
+        """Power as somebody else would switch it."""
+        vm = self.vms[name]
+        assert vm.power is not power
+        if power is Power.ON:
+            for other in self.vms.values():
+                assert other is vm or other.power is not Power.ON or not (other.cards & vm.cards), (
+                    "a card in two running VMs"
+                )
+            vm.boot, vm.boots = self.now, vm.boots + 1
+        vm.power, vm.stops_at = power, None
+        self.journal.append(Act(self.now, power.value, name))
+
+    def _carry_out(self, order: Order) -> Outcome:
+        vm = next(v for v in self.vms.values() if v.uuid == order.machine)
+        self.journal.append(Act(self.now, order.kind.value, vm.name, order.put, order.take))
+        if order.kind is CallKind.SHUTDOWN and vm.power is Power.ON and vm.stop_takes is not None:
+            vm.stops_at = self.now + vm.stop_takes
+        elif order.kind is CallKind.HARD_STOP and vm.power is Power.ON:
+            self.switch(vm.name, Power.OFF)
+        elif order.kind is CallKind.POWER_ON and vm.power is Power.OFF:
+            self.switch(vm.name, Power.ON)
+        elif order.kind is CallKind.CHANGE:
+            if vm.power is not Power.OFF:
+                return Outcome.AGAIN
+            vm.cards = (vm.cards - set(order.take)) | set(order.put)
+        return Outcome.DONE
+
+    def perform(self) -> None:
+        """Make the calls that are pending for this run."""
+        for move in moves.pending(self.books, self.run):
+            order = moves.step_of(self.books, move)
+            call = move.call
+            assert call is not None
+            name = self.books.machines[move.machine].name
+            key = (name, call.kind)
+            reason, card, again_at = "", "", None
+            if key in self.refuse:
+                outcome, (reason, card) = Outcome.REFUSED, self.refuse[key]
+            elif self.again.get(key, 0):
+                self.again[key] -= 1
+                outcome, reason, again_at = Outcome.AGAIN, "busy", self.now + timedelta(seconds=15)
+            else:
+                outcome = self._carry_out(order)
+                again_at = self.now + timedelta(seconds=15) if outcome is Outcome.AGAIN else None
+                if key in self.lose:
+                    self.lose.discard(key)
+                    self.run += "'"  # the bot was killed: its answer is lost, another run goes on
+                    continue
+            self.do(lambda d, m=move, c=call, o=outcome, r=reason, a=again_at, k=card: moves.outcome(
+                d, m.number, c.number, o, r, a, None, k))  # fmt: skip
+
+    # ---- time
+
+    def round(self, jump: timedelta = timedelta(0)) -> None:
+        """One round, and the calls it wrote."""
+        for vm in self.vms.values():
+            if vm.stops_at is not None and self.now >= vm.stops_at and vm.power is Power.ON:
+                self.switch(vm.name, Power.OFF)
+        seen = self.look()
+        self.do(lambda d: decide(d, seen, self.readings(), self.people, self.policy, self.run, {}, jump))
+        self.perform()
+
+    def pass_time(self, amount: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
+        """Rounds until the time has passed."""
+        until = self.now + amount
+        while self.now < until:
+            self.now = min(until, self.now + step)
+            self.round()
+
+    def until(self, what: Callable[[], object], within: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
+        """Rounds until something holds; fails after ``within``."""
+        end = self.now + within
+        while not what():
+            assert self.now < end, f"not within {within}: {self.describe()}"
+            self.now += step
+            self.round()
+
+    def describe(self) -> str:
+        b = self.books
+        rows = [*b.requests.values(), *b.leases.values(), *b.moves.values(), *b.agreements.values()]
+        return (
+            "\n".join(str(r) for r in rows) + "\n" + "\n".join(f"{x.what} {x.about} {x.why}" for x in self.lines[-30:])
+        )
+
+    # ---- people
+
+    def wish(self, text: str | None) -> WindowWish | None:
+        return read_window(text, self.now, ZONE, self.policy) if text else None
+
+    def request(self, who: str, vm: str, count: int = 1, window: str | None = None, length: str = "") -> Request:
+        wanted = queue.Wanted(
+            count,
+            None,
+            f"uuid-{vm}",
+            read_length(length, self.now, ZONE, self.policy) if length else Length(),
+            "",
+            self.wish(window),
+        )
+        return self.do(lambda d: queue.request(d, self.people[who], wanted, self.policy))
+
+    def agree(self, who: str, vm: str, window: str, label: str = "") -> Agreement | None:
+        wish = self.wish(window)
+        assert wish is not None
+        return self.do(lambda d: windows.agree(d, d.machines[f"uuid-{vm}"], self.people[who], wish, self.policy, label))
+
+    def release(self, who: str, label: str, slots: tuple[str, ...] | None = None, window: str | None = None) -> Lease:
+        def act(d: Draft) -> Lease:
+            lease = leases.release(d, d.leases[label], slots, who)
+            wish = self.wish(window)
+            if wish is not None:
+                windows.agree(d, d.machines[lease.machine], self.people[who], wish, self.policy, lease.label)
+            return lease
+
+        return self.do(act)
+
+    def accept(self, who: str, number: int, window: str | None) -> Lease | Request:
+        wish = self.wish(window)
+        return self.do(lambda d: planner.accept(d, d.requests[number], self.people[who], wish, self.policy))
+
+    # ---- shortcuts
+
+    def give(self, vm: str, slots: tuple[str, ...], length: str = "") -> Lease:
+        """A lease that works already: the devices are on the machine, and it is adopted."""
+        machine = self.vms[vm]
+        machine.cards |= {self.card(s).pci for s in slots}
+        who = machine.owners[0]
+        wanted = read_length(length, self.now, ZONE, self.policy) if length else Length()
+        lease = self.do(
+            lambda d: leases.adopt(
+                d, d.machines[machine.uuid], slots, self.people[who], wanted, by=who, policy=self.policy
+            )
+        )
+        self.round()
+        return lease
+
+    def card(self, slot: str) -> Card:
+        return self.books.cards[slot]
+
+    def lease(self, label: str | int) -> Lease:
+        return self.books.leases[str(label)]
+
+    def req(self, number: int) -> Request:
+        return self.books.requests[number]
+
+    def move(self, vm: str) -> Move:
+        """The newest move of a machine."""
+        found = [m for m in self.books.moves.values() if m.machine == f"uuid-{vm}"]
+        return max(found, key=lambda m: m.number)
+
+    def told(self, kind: NewsKind, to: str | None = None) -> list[News]:
+        return [n for n in self.news if n.kind is kind and to in (None, n.to)]
+
+    def acts(self, vm: str) -> list[str]:
+        return [a.what for a in self.journal if a.vm == vm]
+
+    def holders(self, slot: str) -> dict[str, str]:
+        return {h.turn.value: h.label for h in self.books.holds if h.slot == slot}
+
+
+__all__ = ["MONDAY_10", "PCI", "ZONE", "Call", "Hold", "Machine", "World", "replace"]
