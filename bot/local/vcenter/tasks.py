@@ -53,6 +53,7 @@ class Tasks:
             )
             task = self.inventory.add(vim.Task, moid, info=info)
             self.busy[vm.moid] = moid
+            vm.props["recentTask"] = [*(vm.props.get("recentTask") or [])[-4:], task.ref]
         threading.Thread(target=self._run, args=(task, vm, work, seconds), name=moid, daemon=True).start()
         return task.ref
 
