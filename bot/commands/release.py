@@ -49,6 +49,10 @@ def _give(ctx: Context, lease: Lease, slots: tuple[SlotId, ...] | None, heard: H
         if heard.window is None:
             return lease  # it is on its way already; the answer says until when
     else:
+        some = slots is not None and set(slots) < set(lease.slots)
+        if some and lease.state is not LeaseState.ACTIVE:
+            why = f"its cards come together and do not work yet; release #{lease.label} gives all of them up"
+            raise NotPossible(what=f"release {' '.join(slots or ())}", why=why)
         lease = leases.release(ctx.draft, lease, slots, ctx.person.id)
     if heard.window is not None and lease.state is LeaseState.RETURNING:
         machine = ctx.draft.machines[lease.machine]

@@ -70,13 +70,16 @@ class Rounds:
         run: str,
         wake: Callable[[], None],
         claim: Callable[[], bool] | None = None,
+        speed: Callable[[], float] | None = None,
         board_every: float = 10.0,
     ) -> None:
         """``run``: id of this process. ``wake``: asks for a round soon, from any thread. ``claim``: renews the right to be
-        the bot of this database, False if another has it (None: it is not asked)."""
+        the bot of this database, False if another has it (None: it is not asked). ``speed``: virtual seconds in a real one, to
+        notice that the host's clock was set (None: it is not watched). ``board_every``: real seconds between two edits."""
         self._store, self._lab, self._people = store, lab, people
         self._clock, self._policy, self._run = clock, policy, run
-        self._wake, self._claim = wake, claim
+        self._wake, self._claim, self._speed = wake, claim, speed
+        self._last: tuple[datetime, float, float] | None = None  # now, real and speed at the last decision
         self._performer = Performer(store, lab, clock, policy, run, self.poke)
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
@@ -186,12 +189,12 @@ class Rounds:
         before = self._store.read()
         people = self._known(before)
         dry = self._dry_runs(before, Sight(before.cards, seen, {}))
-        readings = self._store.readings()
+        readings, jump = self._store.readings(), self._jump()
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
             for person in _persons(draft.books):  # of those who came since, the network is not asked in here
                 people.setdefault(person, Person(person, person, self._policy.zone))
-            decide(draft, seen, readings, people, self._policy, self._run, dry)
+            decide(draft, seen, readings, people, self._policy, self._run, dry, jump)
             self._missing(draft.books, seen, draft)
             changes, posts = close(draft, self._policy)
             if changes:
@@ -199,6 +202,16 @@ class Rounds:
         for machine in called(changes):
             chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
         return self._store.read()
+
+    def _jump(self) -> timedelta:
+        """By how much the clock went elsewhere than the monotonic one since the last decision."""
+        if self._speed is None:
+            return timedelta(0)
+        now, real, speed = self._clock.now(), self._clock.real(), self._speed()
+        last, self._last = self._last, (now, real, speed)
+        if last is None or last[2] != speed:  # a new clock, not a jump of the old one
+            return timedelta(0)
+        return (now - last[0]) - timedelta(seconds=(real - last[1]) * speed)
 
     def _known(self, books: Books) -> dict[PersonId, Person]:
         """Everybody whom the rules may ask about."""

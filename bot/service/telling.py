@@ -28,7 +28,6 @@ from bot.service.ports import (
     TryLater,
     Unreachable,
     Voice,
-    VoiceError,
 )
 from bot.service.recording import chore
 
@@ -36,6 +35,10 @@ log = logging.getLogger(__name__)
 
 BOARD = "board"
 """The key under which the store remembers where the board stands."""
+
+
+AT_ONCE = 200
+"""Messages that are looked at in one go."""
 
 
 class Teller:
@@ -71,19 +74,25 @@ class Teller:
     def tell(self) -> int:
         """Send what is due; returns how many left the outbox. A failure of one audience holds up no other."""
         out = 0
-        for post in self._store.unsent(self._clock.now()):
-            if self._clock.real() < self._quiet_until.get(post.to, 0.0):
-                continue
-            try:
-                out += self._send(post)
-            except TryLater as later:
-                self._later(post, str(later), later.after)
-            except Unreachable as never:
-                self._give_up(post, str(never))
-                out += 1
-            except VoiceError as error:
-                self._later(post, str(error), timedelta(seconds=5 * min(60, 2**post.tries)))
+        for post in self._store.unsent(self._clock.now(), AT_ONCE):
+            if self._clock.real() >= self._quiet_until.get(post.to, 0.0):
+                out += self._try(post)
         return out
+
+    def _try(self, post: Post) -> bool:
+        """Send one message. Returns whether it left the outbox."""
+        try:
+            return self._send(post)
+        except TryLater as later:
+            self._later(post, str(later), later.after)
+        except Unreachable as never:
+            self._give_up(post, str(never))
+            return True
+        except Exception as error:
+            # Neither said to be a passing nor a lasting failure: it goes on growing pauses, and the others go first.
+            log.exception("post %d to %s failed", post.id, post.to)
+            self._later(post, f"{type(error).__name__}: {error}", timedelta(seconds=5 * min(60, 2**post.tries)))
+        return False
 
     def _send(self, post: Post) -> bool:
         if post.to == ADMINS:
@@ -141,8 +150,10 @@ class Teller:
         real = self._clock.real()
         if self._shown_at is not None and real - self._shown_at < self._board_every:
             return False
-        now = self._clock.now()
-        board = words.board(self._store.read(), self._store.last_look(), now, self._policy)
+        now, books = self._clock.now(), self._store.read()
+        if not books.cards:
+            return False  # nothing to show before the first card is seen
+        board = words.board(books, self._store.last_look(), now, self._policy)
         if board == self._shown:
             return False
         with self._store.transaction() as transaction:
