@@ -113,7 +113,7 @@ class Act:
 
     def _once(self, client: Client, vm: Vm) -> Before | None:
         if self._settled(vm):
-            return self._remember(vm)
+            return self._found(vm)
         if why := power.obstacle(vm):
             raise NeedsPerson(why)
         if not vm.connected or not vm.readable or vm.power is None:
@@ -128,17 +128,17 @@ class Act:
             return vm.readable and change.settled(vm, self.step)
         return power.settled(vm, self.step.kind)
 
-    def _remember(self, vm: Vm) -> Before | None:
-        if self.step.kind is not CallKind.CHANGE:
-            return None
-        if self.before is None:  # a later try may find what an earlier one did
+    def _found(self, vm: Vm) -> Before | None:
+        """The effect is there already. What was before a card came that an earlier process put on is not known any more."""
+        if self.step.kind is CallKind.CHANGE and self.before is None and not self.step.put:
             self.before = Before(vm.reservation_mb, vm.locked)
         return self.before
 
     def _change(self, client: Client, vm: Vm) -> Before | None:
         if vm.power is not Power.OFF:
             raise Again(f"{vm.name} is not off, and cards can only be changed while it is", timedelta(seconds=15))
-        before = self._remember(vm)
+        if self.before is None:  # a later try may find what an earlier one did
+            self.before = Before(vm.reservation_mb, vm.locked)
         puts = [address for address in self.step.put if address not in vm.fixed]
         host, offered = None, {}
         if puts:
@@ -154,7 +154,7 @@ class Act:
         if lacks := change.unmade(self._read(client), self.step):
             raise Again(f"vCenter says that {vm.name} is changed, but {lacks}", timedelta(seconds=15))
         log.info("%s: took off %s, put on %s", vm.name, list(self.step.take), puts)
-        return before
+        return self.before
 
     def _offered(self, client: Client, vm: Vm, puts: list[str]) -> dict[str, DataObject]:
         offered = self.site.targets.of(client, vm)

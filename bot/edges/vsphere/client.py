@@ -129,4 +129,4 @@ class Client:
         """Log out, as far as the server still listens."""
         with suppress(Fault, *Transport):
             self.content.sessionManager.Logout()
-        self.stub.DropConnections()
+        self.stub.shut()

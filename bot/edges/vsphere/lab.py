@@ -91,13 +91,13 @@ class VSphereLab:
         return name, view
 
     def dry_run(self, step: LabStep) -> list[str]:
-        """All that would stand in the way of ``step``, in plain words; [] nothing that is known before."""
-        try:
-            room = self._room(step)
-            about = About(step.vcenter, room.site.vcenter.user, step.machine)
-            return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step), about)
-        except LabError as error:
-            return [str(error)]
+        """All that would stand in the way of ``step``, in plain words; [] nothing that is known before.
+
+        :raises LabError: vCenter could not be asked
+        """
+        room = self._room(step)
+        about = About(step.vcenter, room.site.vcenter.user, step.machine)
+        return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step), about)
 
     def act(self, step: LabStep) -> Before | None:
         """Make one call and wait (bounded) for its task; nothing is sent if the effect is there. See the port.

@@ -21,7 +21,9 @@ Transport: tuple[type[Exception], ...] = (OSError, HTTPException, ExpatError, Un
 
 
 class Stub(soap.SoapStubAdapter):  # type: ignore[misc]
-    """Sends each call once."""
+    """Sends each call once; keeps no connection after `shut`."""
+
+    _shut = False  # no connection is kept any more
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outerStub: Any = None) -> Any:
         """As pyVmomi's. Raises a fault, or one of ``Transport``."""
@@ -31,3 +33,14 @@ class Stub(soap.SoapStubAdapter):  # type: ignore[misc]
             raise
         except Exception as error:
             raise UnreadableError(f"{type(error).__name__}: {error}") from error
+
+    def shut(self) -> None:
+        """Close the kept connections, and those in use when they come back from another thread."""
+        self._shut = True
+        self.DropConnections()
+
+    def ReturnConnection(self, conn: Any) -> None:
+        """As pyVmomi's."""
+        super().ReturnConnection(conn)
+        if self._shut:
+            self.DropConnections()

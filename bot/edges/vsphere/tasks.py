@@ -22,6 +22,7 @@ POLL_S = 30  # of one long poll; shorter than the socket's patience
 BREATH_S = 0.5  # between polls that met a dead connection
 
 VERBS = {
+    "reconfig": "a change of its settings",
     "reconfigure": "a change of its settings", "powerOn": "a power-on", "powerOff": "a power-off", "migrate": "a migration",
     "relocate": "a move to another datastore", "clone": "a clone", "createSnapshot": "a snapshot", "suspend": "a suspend",
     "removeSnapshot": "the removal of a snapshot", "removeAllSnapshots": "the removal of snapshots", "destroy": "its deletion",
@@ -105,7 +106,7 @@ def is_open(row: Row) -> bool:
 def words(row: Row) -> str:
     """``a migration by admin (40 %)``."""
     verb = str(row.get("info.descriptionId") or "").rpartition(".")[2]
-    text = VERBS.get(verb) or f"a task ({verb or 'unnamed'})"
+    text = VERBS.get(verb.removesuffix("VM")) or f"a task ({verb or 'unnamed'})"
     who = getattr(row.get("info.reason"), "userName", None)
     done = row.get("info.progress")
     return text + (f" by {who}" if who else "") + (f" ({done} %)" if done is not None else "")
