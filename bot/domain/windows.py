@@ -134,7 +134,7 @@ def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip
         skip.by
         for other in _open_of(draft, agreement.machine)
         for skip in other.skips
-        if skip.by != agreement.person and (skipped := _skipped(other, skip)) and _overlap(skipped, window)
+        if skip.by not in (BOT, agreement.person) and (skipped := _skipped(other, skip)) and _overlap(skipped, window)
     }
     return tuple(Skip(window.start, by) for by in sorted(said))
 
