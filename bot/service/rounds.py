@@ -70,16 +70,16 @@ class Rounds:
         run: str,
         wake: Callable[[], None],
         claim: Callable[[], bool] | None = None,
-        speed: Callable[[], float] | None = None,
+        jump: Callable[[], float] = lambda: 0.0,
         board_every: float = 10.0,
     ) -> None:
         """``run``: id of this process. ``wake``: asks for a round soon, from any thread. ``claim``: renews the right to be
-        the bot of this database, False if another has it (None: it is not asked). ``speed``: virtual seconds in a real one, to
-        notice that the host's clock was set (None: it is not watched). ``board_every``: real seconds between two edits."""
+        the bot of this database, False if another has it (None: it is not asked). ``jump``: seconds
+        by which the clock was set elsewhere since the last asking. ``board_every``: real seconds between two edits."""
         self._store, self._lab, self._people = store, lab, people
         self._clock, self._policy, self._run = clock, policy, run
-        self._wake, self._claim, self._speed = wake, claim, speed
-        self._last: tuple[datetime, float, float] | None = None  # now, real and speed at the last decision
+        self._wake, self._claim, self._jump = wake, claim, jump
+        self._pause = BEAT  # until the next round
         self._performer = Performer(store, lab, clock, policy, run, self.poke)
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
@@ -92,10 +92,18 @@ class Rounds:
 
     def round(self) -> timedelta:
         """One pass. Never raises. Returns when the next is due, by the bot's clock, if nothing wakes it before."""
+        self._pause = self._round()
+        return self._pause
+
+    def every(self) -> float:
+        """Seconds of the bot's clock until the next round is due, as the last one found it."""
+        return self._pause.total_seconds()
+
+    def _round(self) -> timedelta:
         began = self._clock.now()
         with self._lock:
             pokes = self._pokes
-        if self._claim is not None and not self._claim():
+        if self._claim is not None and not chore("the claim", self._claim):
             log.error("another bot has this database: this one does nothing")
             return BEAT
         seen = self._look()
@@ -189,7 +197,7 @@ class Rounds:
         before = self._store.read()
         people = self._known(before)
         dry = self._dry_runs(before, Sight(before.cards, seen, {}))
-        readings, jump = self._store.readings(), self._jump()
+        readings, jump = self._store.readings(), timedelta(seconds=self._jump())
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
             for person in _persons(draft.books):  # of those who came since, the network is not asked in here
@@ -202,16 +210,6 @@ class Rounds:
         for machine in called(changes):
             chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
         return self._store.read()
-
-    def _jump(self) -> timedelta:
-        """By how much the clock went elsewhere than the monotonic one since the last decision."""
-        if self._speed is None:
-            return timedelta(0)
-        now, real, speed = self._clock.now(), self._clock.real(), self._speed()
-        last, self._last = self._last, (now, real, speed)
-        if last is None or last[2] != speed:  # a new clock, not a jump of the old one
-            return timedelta(0)
-        return (now - last[0]) - timedelta(seconds=(real - last[1]) * speed)
 
     def _known(self, books: Books) -> dict[PersonId, Person]:
         """Everybody whom the rules may ask about."""

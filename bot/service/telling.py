@@ -11,9 +11,11 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.domain import queue
 from bot.domain.draft import Changes
 from bot.domain.model import PersonId
 from bot.domain.news import ADMINS, CHANNEL
+from bot.domain.planner import promise
 from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.ports import (
@@ -153,13 +155,17 @@ class Teller:
         now, books = self._clock.now(), self._store.read()
         if not books.cards:
             return False  # nothing to show before the first card is seen
-        board = words.board(books, self._store.last_look(), now, self._policy)
+        promises = {r.number: promise(books, r, now, self._policy, self._zone_of) for r in queue.line(books)}
+        board = words.board(books, self._store.last_look(), now, self._policy, promises)
         if board == self._shown:
             return False
         with self._store.transaction() as transaction:
             transaction.record(Changes(), [Post(0, CHANNEL, board, key=BOARD, at=now, priority=2)])
         self._shown, self._shown_at = board, real
         return True
+
+    def _zone_of(self, person: PersonId) -> str:
+        return self._people.person(person).zone
 
 
 def plain(reply: Reply) -> str:

@@ -1,0 +1,164 @@
+"""Every kind of news has a sentence for every audience, and each sentence keeps the rules of tone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.model import Lease, LeaseState, MoveState, Rest, RestWhy, Window
+from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.service import words
+from bot.service.ports import Bold, Name, Reply, Show, When
+from bot.service.words.news import SENTENCES
+from tests.service import words_cases as w
+from tests.service.words_rules import check, own_words
+
+
+def told(kind: NewsKind, to: str, *there: object, **facts: object) -> Reply:
+    """One message about a small world."""
+    return words.news(News(kind, to, **facts), w.books(*there), w.NOW, w.POLICY)  # type: ignore[arg-type]
+
+
+def test_no_kind_is_without_a_sentence() -> None:
+    assert set(SENTENCES) == set(NewsKind)
+
+
+def cases() -> Iterator[News]:
+    yield from w.every_news()
+
+
+@pytest.mark.parametrize("kind", list(NewsKind))
+def test_each_kind_keeps_the_rules_for_each_audience(kind: NewsKind) -> None:
+    found = [item for item in cases() if item.kind is kind]
+    assert {item.to for item in found} >= {CHANNEL, ADMINS, w.ADA.id}
+    for item in found:
+        for world in (w.books(), w.books(w.RESERVED, w.request(), w.RETURNING, w.agreement())):
+            check(words.news(item, world, w.NOW, w.POLICY))
+
+
+TO_ONE = frozenset(
+    {
+        NewsKind.OFFER,
+        NewsKind.OFFER_OVER,
+        NewsKind.STILL_WANTED,
+        NewsKind.ASK_WINDOW,
+        NewsKind.BACK_IN_LINE,
+        NewsKind.FREE_UNUSED,
+        NewsKind.OVER_TIME,
+    }
+)
+"""Told to one person, never in public."""
+
+
+def test_what_is_told_in_public_names_people_and_never_says_you() -> None:
+    for item in cases():
+        if item.to != CHANNEL or item.kind in TO_ONE:
+            continue
+        reply = words.news(item, w.books(w.RESERVED, w.request(), w.RETURNING), w.NOW, w.POLICY)
+        assert not re.search(r"\b(you|your|yours)\b", reply_head(reply), re.IGNORECASE), reply_head(reply)
+
+
+def reply_head(reply: Reply) -> str:
+    return " ".join(s.text if isinstance(s, Bold) else s for s in reply.lines[0] if isinstance(s, Bold | str))
+
+
+def test_in_the_channel_every_time_has_its_day() -> None:
+    for item in cases():
+        if item.to == CHANNEL and item.kind is NewsKind.MOVE:
+            reply = words.news(item, w.books(w.RESERVED, w.agreement()), w.NOW, w.POLICY)
+            assert all(s.show is Show.DAY_TIME for line in reply.lines for s in line if isinstance(s, When))
+
+
+def test_an_offer_says_what_restarts_for_how_long_until_when_and_what_silence_does() -> None:
+    reply = told(
+        NewsKind.OFFER, w.BOB.id, w.OFFERED, request=w.OFFERED, machine=w.R, until=w.NOW + timedelta(minutes=30)
+    )
+    said = w.text(reply)
+    assert "Shall vm-r restart now?" in said and "about 6 min" in said
+    assert "answer by today 15:10" in said and "keep your place" in said
+    assert [b.says for b in reply.buttons] == ["accept #12 now", "accept #12 tonight", "pass #12"]
+
+
+def test_an_offer_of_a_card_on_its_way_says_when_it_is_free() -> None:
+    offered = w.OFFERED.offer
+    assert offered is not None
+    later = replace(w.OFFERED, offer=replace(offered, free_at=w.NOW + timedelta(hours=2)))
+    assert "free for you by today 16:40" in w.text(told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R))
+
+
+def test_who_gives_a_card_is_not_told_that_it_is_theirs() -> None:
+    ended = replace(w.RETURNING, state=LeaseState.ENDED)
+    giver = w.text(told(NewsKind.HANDED_ON, w.ADA.id, lease=ended, machine=w.PYTHON, slots=("T4-2",)))
+    assert "went on" in giver and "yours" not in giver
+    assert "yours" in w.text(told(NewsKind.HANDED_ON, w.BOB.id, lease=w.ACTIVE, machine=w.R))
+
+
+def test_a_return_asks_for_the_cheapest_moment_first() -> None:
+    reply = told(NewsKind.ASK_WINDOW, w.ADA.id, lease=w.RETURNING, machine=w.PYTHON)
+    assert [b.says for b in reply.buttons] == [
+        "window vm-python when done", "window vm-python tonight", "window vm-python now",
+    ]  # fmt: skip
+    receiver = told(NewsKind.ASK_WINDOW, w.BOB.id, lease=w.RESERVED, machine=w.R)
+    assert [b.says for b in receiver.buttons] == ["window vm-r now", "window vm-r today", "window vm-r tonight"]
+
+
+def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:
+    forced = replace(w.RETURNING, ended_by=w.DANA.id)
+    said = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=forced, who=w.DANA.id, reason="the demo needs it"))
+    assert "Decided by dana" in said and "waits" not in said and "keep #7b" not in said
+    waits = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=w.RETURNING, who=w.BOB.id))
+    assert "bob waits for it" in waits and "keep #7b" in waits
+
+
+@pytest.mark.parametrize("why", list(RestWhy))
+def test_back_in_line_asks_for_what_is_missing(why: RestWhy) -> None:
+    waiting = w.request(rest=Rest(why, w.NOW, None))
+    reply = told(NewsKind.BACK_IN_LINE, w.BOB.id, request=waiting, machine=w.R, reason="it was given up")
+    if why is RestWhy.MACHINE:
+        assert "another machine" in w.text(reply)
+        assert not any(b.says.startswith("window") for b in reply.buttons)
+    else:
+        assert any(b.says.startswith("window vm-r") for b in reply.buttons)
+
+
+def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:
+    move = w.move(MoveState.PLANNED, last_call_for=w.NOW)
+    plain = told(NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, w.agreement(), move=move, machine=w.R, until=w.NOW)
+    assert [b.label for b in plain.buttons] == ["Not now"] and plain.buttons[0].says == "notnow vm-r"
+    now = told(NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, w.agreement(now=True), move=move, machine=w.R, until=w.NOW)
+    assert [b.label for b in now.buttons] == ["Cancel"]
+    firm = w.agreement(firm=True, person=replace(w.BOB, id="bot"))
+    terms = told(NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, firm, move=move, machine=w.R, until=w.NOW)
+    assert terms.buttons == () and "does not move it" in w.text(terms)
+
+
+def test_a_broken_card_is_said_to_stay_or_to_go_as_it_is() -> None:
+    stays = w.text(told(NewsKind.CARD_BROKEN, w.BOB.id, lease=w.ACTIVE, reason="xid 79"))
+    assert "stays in until vm-r restarts next" in stays
+    goes = replace(w.ACTIVE, state=LeaseState.RETURNING)
+    assert "at your old place" in w.text(told(NewsKind.CARD_BROKEN, w.BOB.id, lease=goes, reason="xid 79"))
+
+
+def test_a_public_message_has_no_buttons_that_only_an_owner_may_press() -> None:
+    window = Window(w.NOW, w.NOW + timedelta(hours=8))
+    firm = w.agreement(firm=True, window=window)
+    assert told(NewsKind.FIRM_WINDOW, CHANNEL, lease=w.RETURNING, machine=w.PYTHON, agreement=firm).buttons == ()
+    assert told(NewsKind.FIRM_WINDOW, w.ADA.id, lease=w.RETURNING, machine=w.PYTHON, agreement=firm).buttons != ()
+
+
+def test_reasons_of_people_are_shown_as_said_and_shortened() -> None:
+    long = "x" * 4000 + "<!channel>"
+    reply = told(NewsKind.CARD_ASIDE, ADMINS, slots=("T4-1",), reason=long)
+    check(reply)
+    assert "<!channel>" not in " ".join(own_words(reply))
+
+
+def test_machines_of_a_person_that_left_are_named_as_a_task() -> None:
+    lent: Lease = w.lease()
+    reply = told(NewsKind.PERSON_LEFT, ADMINS, lent, who=w.ADA.id, request=w.request())
+    assert Name(w.ADA.id) in reply.lines[0] and "T4-1" in w.text(reply)
+    assert reply.buttons[0].says.startswith("force release #7 because") and reply.buttons[0].confirm
