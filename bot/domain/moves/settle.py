@@ -349,9 +349,10 @@ def _starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
     """Power-on asked: seen on, refused, or asked again."""
     if power is Power.ON:
         if move.off_at is not None:
-            lasted = max(1, round((draft.now - (move.shutdown_at or move.off_at)).total_seconds()))
-            if move.was_on:
-                draft.put(replace(machine, durations_s=(*machine.durations_s, lasted)[-10:]))
+            lasted = draft.now - (move.shutdown_at or move.off_at)
+            if move.was_on and not move.undo and lasted <= ctx.policy.late_off:  # longer is an outage, not a restart
+                seconds = max(1, round(lasted.total_seconds()))
+                draft.put(replace(machine, durations_s=(*machine.durations_s, seconds)[-10:]))
         on = step(draft, move, On.SEEN_ON, on_at=draft.now, steps=journal(move, draft.now, "on"))
         tell(draft, on)
         _proving(draft, ctx, draft.machines[move.machine], on, power)
