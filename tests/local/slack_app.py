@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from slack_bolt import App
+from slack_bolt import App, BoltRequest
 from slack_bolt.adapter.socket_mode import SocketModeHandler as BuiltinHandler
 from slack_bolt.adapter.socket_mode.websocket_client import SocketModeHandler as WebsocketHandler
 from slack_sdk import WebClient
@@ -116,7 +119,7 @@ def _listen(tried: Tried) -> None:
             channel=body["channel"]["id"], ts=body["message"]["ts"], text="edited", blocks=blocks("edited")
         )
 
-    @app.action("other")
+    @app.action(re.compile(r"^(other|o\d)$"))
     def other(ack: Any, body: dict[str, Any]) -> None:
         tried.seen.append(("action", body))
         do = tried.extra.get("action")
@@ -139,8 +142,9 @@ def _listen(tried: Tried) -> None:
         ack()
 
     @app.event("message")
-    def message(body: dict[str, Any]) -> None:
-        tried.seen.append(("message", body))
+    def message(body: dict[str, Any], request: BoltRequest) -> None:
+        marks = [request.headers.get(name, [""])[0] for name in ("x-slack-retry-num", "x-slack-retry-reason")]
+        tried.seen.append(("message", {**body, "retry": marks}))
 
     @app.event("app_mention")
     def mention(body: dict[str, Any]) -> None:
@@ -151,18 +155,32 @@ def _listen(tried: Tried) -> None:
         tried.seen.append(("home", body))
 
 
+def _wake(client: Any) -> None:
+    """Ends the line of a websocket-client from below: closing it may leave its reader asleep in select() for 10 s."""
+    client.auto_reconnect_enabled = False
+    session = getattr(client, "current_session", None)
+    raw = getattr(getattr(session, "sock", None), "sock", None)
+    if raw is None or not hasattr(session, "keep_running"):
+        return
+    with contextlib.suppress(OSError):  # it may have ended by itself
+        raw.shutdown(socket.SHUT_RDWR)
+    end = time.monotonic() + 2
+    while session.keep_running and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def connected(slack: LocalSlack, adapter: str = "websocket_client") -> Iterator[Tried]:
     """The app, connected over Socket Mode until the block ends."""
     tried = make_app(slack)
     app_client = web_client(slack, slack.app_token)
-    more = {} if adapter == "websocket_client" else {"ping_interval": 2}
-    tried.handler = HANDLERS[adapter](tried.app, slack.app_token, web_client=app_client, **more)
+    tried.handler = HANDLERS[adapter](tried.app, slack.app_token, web_client=app_client, ping_interval=1)
     tried.handler.connect()
     try:
         slack.drive.wait_connected()
         yield tried
     finally:
+        _wake(tried.handler.client)
         tried.handler.close()
         tried.app._listener_runner.listener_executor.shutdown(wait=True)
         for thread in threading.enumerate():

@@ -167,9 +167,8 @@ class Acts:
     async def _click_view(self, person: Person, view: View, ask: Json) -> Json:
         block, element = find_element(view.body["blocks"], ask)
         if element["type"] in STATEFUL:
-            values = {**view.values, block["block_id"]: {
-                **view.values.get(block["block_id"], {}), element["action_id"]: state_of(element, ask.get("choose"))}}  # fmt: skip
-            view = replace(view, values=values)
+            entry = _entry(element, ask.get("choose"))
+            view = replace(view, values=_with(view.values, block["block_id"], element["action_id"], entry))
             self.space.views[view.id] = view
         action = self._action(element, block, ask)
         body = payloads.view_click(person, view, action, self.space.new_trigger(person.id, self.clock(), view.id))
@@ -187,12 +186,8 @@ class Acts:
 
     def _keep(self, message: Message, person: str, block_id: str, element: Json, choose: Any) -> Message:
         """Remembers a choice in a message, for state.values of this person."""
-        try:
-            entry = state_of(element, choose)
-        except KeyError as exc:
-            raise ActError(str(exc.args[0])) from exc
-        mine = message.values.get(person, {})
-        mine = {**mine, block_id: {**mine.get(block_id, {}), element["action_id"]: entry}}
+        entry = _entry(element, choose)
+        mine = _with(message.values.get(person, {}), block_id, element["action_id"], entry)
         changed = replace(message, values={**message.values, person: mine})
         self.space.messages[message.channel][message.ts] = changed
         return changed
@@ -322,6 +317,19 @@ def find_element(blocks: list[Json], ask: Json) -> tuple[Json, Json]:
                 return block, element
     wanted = {key: ask[key] for key in ("action_id", "text", "value", "block_id") if key in ask}
     raise ActError(f"no element {wanted}")
+
+
+def _entry(element: Json, choose: Any) -> Json:
+    """The state of an element after a choice. Raises ActError."""
+    try:
+        return state_of(element, choose)
+    except KeyError as exc:
+        raise ActError(str(exc.args[0])) from exc
+
+
+def _with(values: Json, block_id: str, action_id: str, entry: Json) -> Json:
+    """state.values with one entry replaced."""
+    return {**values, block_id: {**values.get(block_id, {}), action_id: entry}}
 
 
 def _is_asked(element: Json, ask: Json) -> bool:

@@ -52,6 +52,13 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PING_S = 15.0  # a comment on a silent event stream
 
 
+class Ask(Json):
+    """The arguments of a drive call; one that is missing is a fault of the script."""
+
+    def __missing__(self, key: str) -> Any:
+        raise ActError(f"missing: {key}")
+
+
 def drive_routes(slack: Slack) -> list[web.RouteDef]:
     """All routes under /_drive/ but the vCenter panel's."""
     acts = _ActRoutes(slack)
@@ -79,15 +86,13 @@ def _handler(function: Callable[[Json], Awaitable[Any]]) -> Handler:
                 # Only our own page and plain clients: a foreign page cannot send this type without asking first.
                 if request.content_type != "application/json":
                     return web.json_response({"error": "send application/json"}, status=415)
-                ask = json.loads(await request.text())
+                ask = Ask(json.loads(await request.text()))
             else:
-                ask = dict(request.query)
+                ask = Ask(request.query)
             return web.json_response(await function(ask))
         except ActError as exc:
             return web.json_response({"error": str(exc)}, status=400)
-        except KeyError as exc:
-            return web.json_response({"error": f"missing or unknown: {exc.args[0]}"}, status=400)
-        except ValueError as exc:
+        except ValueError as exc:  # no JSON, or no number where one is to be
             return web.json_response({"error": str(exc)}, status=400)
 
     return handle
@@ -238,6 +243,8 @@ class _FaultRoutes:
         tables: dict[str, dict[str, tuple[int, Any]]]
         tables = {"rate_limited": self.faults.rate_limited, "refused": self.faults.refused, "slow": self.faults.slow,
                   "broken": self.faults.broken}  # fmt: skip
+        if ask["kind"] not in tables:
+            raise ActError(f"no fault {ask['kind']!r}")
         tables[ask["kind"]][ask.get("method", "*")] = (int(ask.get("times", 1)), ask["value"])
         return {"armed": True}
 

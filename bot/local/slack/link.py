@@ -46,6 +46,7 @@ class Link:
         self._tickets: set[str] = set()
         self._waiting: dict[str, asyncio.Future[Any]] = {}
         self._next = 0
+        self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._opened = asyncio.Event()  # set while somebody is connected
         self.on_change: Callable[[int], None] = lambda _: None  # told how many are connected
@@ -75,6 +76,7 @@ class Link:
         ws = web.WebSocketResponse(heartbeat=10.0, max_msg_size=4 * 1024 * 1024)
         await ws.prepare(request)
         self.connections.append(ws)
+        self._transports[ws] = request.transport
         self._opened.set()
         self.on_change(len(self.connections))
         try:
@@ -91,6 +93,7 @@ class Link:
         finally:
             if ws in self.connections:
                 self.connections.remove(ws)
+            self._transports.pop(ws, None)
             if not self.connections:
                 self._opened.clear()
             self.on_change(len(self.connections))
@@ -165,7 +168,7 @@ class Link:
     def drop(self) -> None:
         """Cuts every TCP connection without a close frame."""
         for ws in list(self.connections):
-            transport = ws.get_extra_info("transport") if hasattr(ws, "get_extra_info") else None
+            transport = self._transports.get(ws)
             if transport is not None:
                 transport.abort()
 

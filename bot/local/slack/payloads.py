@@ -14,40 +14,48 @@ from bot.local.slack.model import APP_ID, BOT_USER_ID, TEAM_ID, Json, Message, P
 
 VERIFICATION_TOKEN = "local-verification-token"
 
-_TOKEN = re.compile(r"<(?:@[UW][A-Z0-9]{7,}|#[CG][A-Z0-9]{7,})(?:\|[^<>]*)?>")
-_NAME = re.compile(r"(?<![\w@.])@([A-Za-z0-9][\w.-]*)")
-_URL = re.compile(r"(?<![\w<|])https?://[^\s<>|]+[^\s<>|.,;:!?)'\"]")
-_CHANNEL = re.compile(r"(?<![\w#&])#([a-z0-9][a-z0-9_-]*)")
+# In typed text, from left to right: a mention that the client already made, an address, @name, #channel, a sign of markup.
+_TYPED = re.compile(
+    r"(?P<token><(?:@[UW][A-Z0-9]{7,}|#[CG][A-Z0-9]{7,})(?:\|[^<>]*)?>)"
+    r"|(?P<url>(?<!\w)https?://[^\s<>|]*[^\s<>|.,;:!?)'\"])"
+    r"|(?<![\w@.])@(?P<name>[A-Za-z0-9](?:[\w.-]*\w)?)"
+    r"|(?<![\w#&])#(?P<place>[a-z0-9][a-z0-9_-]*)"
+    r"|(?P<sign>[&<>])"
+)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def escaped(space: Workspace, text: str, *, names: bool = False) -> str:
     """Typed text as Slack hands it on: `&<>` as entities, addresses in `<>`, `@bob` and `#gpu` as ids (`names`: with `|bob`)."""
-    kept = _TOKEN.split(text)
-    tokens = _TOKEN.findall(text)
-    made = []
-    for index, part in enumerate(kept):
-        part = part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        part = _URL.sub(lambda found: f"<{found[0]}>", part)
-        part = _NAME.sub(lambda found: _mention(space, found, names), part)
-        part = _CHANNEL.sub(lambda found: _place(space, found, names), part)
-        made.append(part + (tokens[index] if index < len(tokens) else ""))
-    return "".join(made)
+
+    def one(found: re.Match[str]) -> str:
+        if found["token"]:
+            return found[0]
+        if found["url"]:
+            return f"<{entities(found[0])}>"
+        if found["sign"]:
+            return _ENTITIES[found[0]]
+        return _mention(space, found[0], names) if found["name"] else _place(space, found[0], names)
+
+    return _TYPED.sub(one, text)
 
 
-def _mention(space: Workspace, found: re.Match[str], names: bool) -> str:
-    name = found[1].rstrip(".-").lower()
-    rest = found[1][len(name) :]
+def entities(text: str) -> str:
+    """`&<>` as entities and nothing else."""
+    return re.sub("[&<>]", lambda found: _ENTITIES[found[0]], text)
+
+
+def _mention(space: Workspace, typed: str, names: bool) -> str:
+    name = typed[1:].lower()
     if name in ("channel", "here", "everyone"):
-        return f"<!{name}>{rest}"
+        return f"<!{name}>"
     person = next((p for p in space.people.values() if p.name == name), None)
-    if person is None:
-        return found[0]
-    return f"<@{person.id}{'|' + person.name if names else ''}>{rest}"
+    return f"<@{person.id}{'|' + person.name if names else ''}>" if person else typed
 
 
-def _place(space: Workspace, found: re.Match[str], names: bool) -> str:
-    place = next((p for p in space.places.values() if p.name and p.name == found[1]), None)
-    return f"<#{place.id}{'|' + place.name if names else ''}>" if place else found[0]
+def _place(space: Workspace, typed: str, names: bool) -> str:
+    place = next((p for p in space.places.values() if p.name and p.name == typed[1:]), None)
+    return f"<#{place.id}{'|' + place.name if names else ''}>" if place else typed
 
 
 def command(person: Person, place: Place, word: str, text: str, urls: tuple[str, str]) -> Json:
