@@ -55,9 +55,9 @@ def breaks(repo: Path) -> list[Break]:
     found += _neighbours("edges", _children(repo, "edges", EDGES))
     found += _neighbours("commands", _children(repo, "commands", ("_first", "_second"))[:4])
     found += [Break("aside", room, ("bot.local", "bot.guest")) for room in [*middle, "wiring", "config"]]
-    found += [Break("local", room, _rooms([*floors, "config", "guest"])) for room in ("local.slack", "local.vcenter")]
-    found += [Break("guest", "guest", _rooms([*floors, "config", "local"]))]
-    found += [Break("config", room, ("bot.config",)) for room in [*middle, "local", "guest"]]
+    found += [Break("aside", "local.slack", ("bot.guest",)), Break("aside", "guest", ("bot.local",))]
+    found += [Break("beside", room, _rooms([*floors, "config"])) for room in ("local.slack", "local.vcenter", "guest")]
+    found += [Break("config", room, ("bot.config",)) for room in middle]
     found += [Break("config-low", "config", _rooms(["cli", "wiring", "edges", "commands", "service"]))]
     found += [Break("core", room, forbidden(repo, "core")) for room in core]
     found += [Break("pure", "domain", forbidden(repo, "pure"))]

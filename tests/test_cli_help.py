@@ -1,0 +1,66 @@
+"""`gpubot --help` is quick, whatever the command, because the heavy rooms are imported late."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMANDS = ([], ["run"], ["demo"], ["say"], ["local"], ["local", "slack"], ["local", "vcenter"])
+HEAVY = {
+    "slack_bolt",
+    "slack_sdk",
+    "pyVmomi",
+    "sqlmodel",
+    "sqlalchemy",
+    "alembic",
+    "apscheduler",
+    "fastapi",
+    "matplotlib",
+    "aiohttp",
+}
+PROGRAM = """
+import json, sys
+from bot.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def ask(repo: Path, *words: str) -> tuple[str, set[str], float]:
+    """What `gpubot WORDS --help` prints, the packages that it loaded, and the seconds that it took."""
+    begun = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words, "--help"],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    took = time.monotonic() - begun
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout, set(json.loads(ran.stderr.splitlines()[-1])), took
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_loads_nothing_heavy_and_takes_under_a_second(repo: Path, words: list[str]) -> None:
+    text, loaded, took = ask(repo, *words)
+    assert "Usage" in text
+    assert loaded & HEAVY == set()
+    # Other work on the machine only adds time: the best of three counts.
+    assert took < 1 or min(ask(repo, *words)[2], ask(repo, *words)[2]) < 1
+
+
+def test_the_papers_name_only_commands_that_exist(repo: Path) -> None:
+    text, _, _ = ask(repo)
+    papers = [repo / "README.md", repo / "Dockerfile", *sorted((repo / "docs").glob("*.md"))]
+    named = {word for paper in papers for word in re.findall(r"`gpubot ([a-z-]+)", paper.read_text("utf-8"))}
+    assert "run" in named
+    assert [word for word in sorted(named) if not re.search(rf"\b{word}\b", text)] == []
