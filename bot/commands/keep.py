@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import leases
-from bot.domain.errors import NotPossible
+from bot.domain.errors import NotPossible, NotYours
 from bot.domain.grammar import Bare
 from bot.domain.model import LeaseState
 from bot.service import words
@@ -27,6 +27,8 @@ def run(ctx: Context) -> Reply:
         raise NotPossible(what="keep", why="no card of yours is on its way back")
     if lease.state is LeaseState.RETURNING:
         lease = leases.keep(ctx.draft, lease, ctx.person.id)
+    elif lease.person != ctx.person.id:
+        raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
     elif heard.length is None:
         raise NotPossible(
             what="keep", why="that card is yours and is not on its way back; extend makes its time longer"

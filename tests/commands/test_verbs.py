@@ -25,7 +25,29 @@ def test_each_file_is_a_verb_with_a_help_line(name: str) -> None:
 
 
 def test_the_verbs_of_the_design_are_all_there() -> None:
-    wanted = ["request", "release", "status", "mine", "queue", "window", "accept", "pass", "notnow", "start", "stop", "extend", "why", "keep", "help", "adopt", "letgo", "drain", "undrain", "pause", "resume"]
+    wanted = [
+        "request",
+        "release",
+        "status",
+        "mine",
+        "queue",
+        "window",
+        "accept",
+        "pass",
+        "notnow",
+        "start",
+        "stop",
+        "extend",
+        "why",
+        "keep",
+        "help",
+        "adopt",
+        "letgo",
+        "drain",
+        "undrain",
+        "pause",
+        "resume",
+    ]
     wanted += ["machine add", "machine remove", "machine owners", "machine token", "machine list", "force release"]
     assert set(wanted) <= {verb.words[0] for verb in VERBS.all}
 

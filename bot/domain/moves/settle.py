@@ -264,7 +264,8 @@ def _must_close(draft: Draft, move: Move) -> bool:
     if not move.was_on or move.window is None:
         return False
     agreement = draft.agreements.get(move.agreement or 0)
-    withdrawn = agreement is not None and agreement.state is AgreementState.WITHDRAWN
+    # One that was taken back in an earlier transaction is not among the open ones any more.
+    withdrawn = move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN)
     return withdrawn or draft.now >= move.window.end
 
 

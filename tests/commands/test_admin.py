@@ -1,0 +1,192 @@
+"""Admins' verbs: machines, tokens, cards aside, force, pause; and cards that sat there before the bot."""
+
+import hashlib
+
+import pytest
+
+from bot.domain.model import AsideWhy, LeaseState, Power, SeenMachine
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+def test_a_machine_is_found_by_name_in_the_last_look(house: House) -> None:
+    reply = house.say("dana", "machine add VM-Spare owners @bob, <@U1ADA>")
+    assert reply.ok, text_of(reply)
+    machine = house.books.machines[uuid("vm-spare")]
+    assert (machine.name, machine.owners) == ("vm-spare", ("U2BOB", "U1ADA"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("machine add vm-spar owners @bob", "vm-spare"),
+        ("machine add nothing-like-it owners @bob", "vm-r"),
+        ("machine add vm-spare owners @nobody", "nobody"),
+        ("machine add vm-spare owners", "owners @bob"),
+        ("machine add vm-spare", "owners @bob"),
+        ("machine add", "owners @bob"),
+        ("machine add vm-r owners @bob", "already"),
+        ("machine owners vm-nowhere @bob", "vm-nowhere"),
+        ("machine owners vm-r", "machine owners"),
+        ("machine owners", "machine owners"),
+        ("machine remove vm-nowhere", "vm-nowhere"),
+        ("machine remove", "machine remove"),
+        ("machine token vm-nowhere", "vm-nowhere"),
+        ("machine token", "machine token"),
+        ("drain T4-1", "because"),
+        ("drain T4-9 because loud", "T4-1"),
+        ("drain", "drain T4-2"),
+        ("undrain T4-1", "already"),
+        ("force release T4-1 because x", "nobody has it"),
+        ("force release #9 because x", "#9"),
+        ("force release", "force release"),
+        ("adopt T4-1", "do not see it"),
+        ("resume", "already"),
+    ],
+)
+def test_what_cannot_be_is_answered_and_changes_nothing(house: House, text: str, says: str) -> None:
+    before, lines = house.books, house.store.ledger()
+    reply = house.say("dana", text)
+    assert not reply.ok, text_of(reply)
+    assert says.lower() in text_of(reply).lower()
+    assert (house.books, house.store.ledger()) == (before, lines)
+
+
+def test_two_machines_of_one_name_are_not_guessed(house: House) -> None:
+    seen = house.lab.look()
+    twin = SeenMachine("other", "uuid-twin", "vm-spare", "host-9", seen.machines[0].power)
+    house.store.keep_look(type(seen)(seen.at, seen.complete, seen.hosts, (*seen.machines, twin)))
+    reply = house.say("dana", "machine add vm-spare owners @bob")
+    assert not reply.ok
+    assert "in lab" in text_of(reply) and "in other" in text_of(reply)
+
+
+def test_owners_are_replaced_and_a_machine_is_forgotten(house: House) -> None:
+    assert house.say("dana", "machine owners vm-r @carol @carol").ok
+    assert house.books.machines[uuid("vm-r")].owners == ("U3CAROL",)
+    assert house.say("dana", "machine remove vm-r").ok
+    assert uuid("vm-r") not in house.books.machines
+
+
+def test_a_machine_with_something_open_is_not_forgotten(house: House) -> None:
+    house.say("bob", "request 1")
+    reply = house.say("dana", "machine remove vm-r")
+    assert not reply.ok and "#1" in text_of(reply)
+
+
+def test_machines_are_listed(house: House) -> None:
+    text = text_of(house.say("dana", "machine list"))
+    for name in ("vm-python", "vm-r", "vm-train"):
+        assert name in text
+    assert house.say("dana", "machine") == house.say("dana", "machines")
+
+
+def test_a_token_is_shown_once_and_kept_as_its_digest(house: House) -> None:
+    first, second = (_token(house) for _ in range(2))
+    assert first != second and len(first) >= 32
+    assert house.store.machine_of_token(hashlib.sha256(second.encode()).hexdigest()) == uuid("vm-r")
+    assert house.store.machine_of_token(hashlib.sha256(first.encode()).hexdigest()) is None, "the old one is void"
+    kept = "".join(path.read_bytes().decode("latin-1") for path in house.path.glob("gpubot.db*"))
+    assert first not in kept and second not in kept
+
+
+def _token(house: House) -> str:
+    reply = house.say("dana", "machine token vm-r")
+    assert reply.ok
+    words = [getattr(span, "text", "") for line in reply.lines for span in line if not isinstance(span, str)]
+    return max(words, key=len)
+
+
+# ---- cards aside
+
+
+def test_drain_and_undrain(house: House) -> None:
+    assert house.say("dana", "drain T4-1 T4-2 because the fan is loud").ok
+    asides = {name: card.aside for name, card in house.books.cards.items() if card.aside}
+    assert {name: (a.why, a.reason, a.by) for name, a in asides.items()} == dict.fromkeys(("T4-1", "T4-2"), (AsideWhy.DRAINED, "the fan is loud", "U4DANA"))
+    assert house.say("dana", "undrain T4-1").ok
+    assert house.books.cards["T4-1"].aside is None
+
+
+def test_a_drained_card_is_shown_and_not_given(house: House) -> None:
+    for n in (1, 2, 3, 4):
+        house.say("dana", f"drain T4-{n} because loud")
+    house.say("bob", "request 1 restart now")
+    house.forward(10)
+    assert house.books.leases == {}
+    assert text_of(house.say("bob", "")).count("loud") == 4
+
+
+# ---- force
+
+
+def test_force_release_needs_a_reason_and_is_public(house: House) -> None:
+    house.lend("vm-python", "T4-1")
+    reply = house.say("dana", "force release #1")
+    assert not reply.ok and "because" in text_of(reply)
+    assert house.lease("1").state is LeaseState.ACTIVE
+    assert house.say("dana", "force release T4-1 because the demo needs it").ok
+    lease = house.lease("1")
+    assert (lease.state, lease.reason, lease.ended_by) == (LeaseState.RETURNING, "the demo needs it", "U4DANA")
+    house.forward(60, 5)
+    assert house.lab.calls == [], "it names no window"
+    assert any("the demo needs it" in text for text in house.voice.said_to("U1ADA"))
+
+
+# ---- cards that sat there
+
+
+def test_a_card_that_sits_there_is_adopted_by_its_machines_owner(house: House) -> None:
+    lease = house.lend("vm-python", "T4-1", "T4-2", until="until fri 18:00")
+    assert (lease.person, lease.slots, lease.state) == ("U1ADA", ("T4-1", "T4-2"), LeaseState.ACTIVE)
+    assert lease.end is not None and lease.end.isoformat() == "2026-03-20T17:00:00+00:00"
+    assert house.lab.calls == []
+
+
+def test_an_admin_adopts_for_the_owner(house: House) -> None:
+    house.lab.vms[uuid("vm-python")].cards = [house.books.cards["T4-1"].pci]
+    house.store.keep_look(house.lab.look())
+    assert "not yours" in text_of(house.say("bob", "adopt T4-1"))
+    assert house.say("dana", "adopt T4-1").ok
+    assert house.lease("1").person == "U1ADA"
+
+
+def test_with_several_owners_an_admin_says_for_whom(house: House) -> None:
+    house.say("dana", "machine owners vm-python @ada @carol")
+    house.lab.vms[uuid("vm-python")].cards = [house.books.cards["T4-1"].pci]
+    house.store.keep_look(house.lab.look())
+    reply = house.say("dana", "adopt T4-1")
+    assert not reply.ok and "@carol" in text_of(reply)
+    assert house.say("dana", "adopt T4-1 @carol").ok
+    assert house.lease("1").person == "U3CAROL"
+
+
+def test_let_go_gives_it_a_number_and_back(house: House) -> None:
+    house.lab.vms[uuid("vm-python")].cards = [house.books.cards["T4-1"].pci]
+    house.store.keep_look(house.lab.look())
+    reply = house.say("ada", "letgo T4-1 now")
+    assert reply.ok, text_of(reply)
+    house.forward(60, 0.5)
+    assert house.card_of("vm-python") == []
+    assert house.lease("1").state is LeaseState.ENDED
+
+
+# ---- pause
+
+
+def test_pause_says_that_also_a_machine_that_is_off_waits(house: House) -> None:
+    house.say("bob", "request 1 restart now")
+    while house.lab.vms[uuid("vm-r")].power is Power.ON:
+        house.forward(0.5, 0.5)
+    text = text_of(house.say("dana", "pause because patching"))
+    assert "vm-r" in text and "off" in text, "a machine that we put off is not started before resume: that is said"
+    assert house.say("dana", "resume").ok
+
+
+def test_pause_and_resume(house: House) -> None:
+    reply = house.say("dana", "pause because patching")
+    assert reply.ok and "patching" in text_of(reply)
+    assert "patching" in house.books.paused
+    assert "Paused" in text_of(house.say("bob", ""))
+    assert house.say("dana", "resume").ok
+    assert house.books.paused == ""

@@ -1,0 +1,200 @@
+"""release, keep and extend: what a holder says about a card."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.model import AgreementKind, LeaseState, Power, RequestState
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+@pytest.fixture
+def three(house: House) -> House:
+    """ada has three cards under #1."""
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3")
+    return house
+
+
+def states(house: House) -> dict[str, tuple[LeaseState, tuple[str, ...]]]:
+    """Leases by label."""
+    return {label: (lease.state, lease.slots) for label, lease in house.books.leases.items()}
+
+
+def test_a_bare_release_gives_all_back_agrees_to_no_restart_and_asks(three: House) -> None:
+    reply = three.say("ada", "release")
+    assert reply.ok
+    assert states(three) == {"1": (LeaseState.RETURNING, ("T4-1", "T4-2", "T4-3"))}
+    assert three.books.agreements == {}
+    assert "When may vm-python restart" in text_of(reply)
+    assert [button.says for button in reply.buttons] == [
+        "window vm-python when done",
+        "window vm-python tonight",
+        "window vm-python now",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["release T4-2", "release t4-2", "give back T4-2", "return T4-2", "release the card T4-2 please"]
+)
+def test_one_card_is_a_part_of_its_own(three: House, text: str) -> None:
+    assert three.say("ada", text).ok
+    assert states(three) == {"1": (LeaseState.ACTIVE, ("T4-1", "T4-3")), "1b": (LeaseState.RETURNING, ("T4-2",))}
+
+
+def test_a_count_gives_the_last_ones_back(three: House) -> None:
+    assert three.say("ada", "release 2").ok
+    assert states(three) == {"1": (LeaseState.ACTIVE, ("T4-1",)), "1b": (LeaseState.RETURNING, ("T4-2", "T4-3"))}
+
+
+@pytest.mark.parametrize(
+    "text", ["release #1", "release all", "release T4-1 T4-2 T4-3", "release 3", "release #1 T4-2"]
+)
+def test_all_of_it(three: House, text: str) -> None:
+    assert three.say("ada", text).ok
+    assert states(three) == {"1": (LeaseState.RETURNING, ("T4-1", "T4-2", "T4-3"))}
+
+
+@pytest.mark.parametrize("when", ["now", "tonight", "when done", "at 18:00", "today"])
+def test_a_time_is_agreed_in_the_same_transaction_for_what_comes_off(three: House, when: str) -> None:
+    reply = three.say("ada", f"release T4-1 {when}")
+    assert reply.ok, text_of(reply)
+    (agreement,) = three.books.agreements.values()
+    assert (agreement.label, agreement.machine, agreement.person) == ("1b", uuid("vm-python"), "U1ADA")
+    assert agreement.kind is AgreementKind.NAMED
+    assert agreement.now is (when == "now") and agreement.when_done is (when == "when done")
+
+
+def test_said_again_with_a_time_it_names_the_restart(three: House) -> None:
+    three.say("ada", "release")
+    reply = three.say("ada", "release tonight")
+    assert reply.ok
+    assert [a.label for a in three.books.agreements.values()] == ["1"]
+    assert states(three) == {"1": (LeaseState.RETURNING, ("T4-1", "T4-2", "T4-3"))}
+
+
+def test_somebody_elses_card_is_refused(three: House) -> None:
+    for text in ("release T4-1", "release #1", "release #1 now", "keep #1", "extend #1 4h"):
+        before = three.books
+        reply = three.say("bob", text)
+        assert not reply.ok
+        assert "U1ADA" in text_of(reply) or "not yours" in text_of(reply)
+        assert three.books == before, text
+
+
+def test_leaving_the_line(house: House) -> None:
+    house.say("bob", "request 1")
+    reply = house.say("bob", "cancel")
+    assert reply.ok and "left the line" in text_of(reply)
+    assert house.books.requests[1].state is RequestState.WITHDRAWN
+
+
+def test_a_place_of_somebody_else_is_not_given_up(house: House) -> None:
+    house.say("bob", "request 1")
+    reply = house.say("ada", "release #1")
+    assert not reply.ok and "not yours" in text_of(reply)
+    assert house.books.requests[1].state is RequestState.QUEUED
+
+
+def test_with_several_things_there_is_a_menu(three: House) -> None:
+    three.say("ada", "request 1")
+    reply = three.say("ada", "release tonight")
+    assert not reply.ok
+    assert [button.says for button in reply.buttons] == ["release tonight #1", "release tonight #2"]
+    assert three.say("ada", reply.buttons[1].says).ok
+    assert three.books.requests[2].state is RequestState.WITHDRAWN
+    assert three.lease("1").state is LeaseState.ACTIVE
+
+
+def test_a_part_of_what_is_not_in_yet_is_refused(house: House) -> None:
+    house.say("bob", "request 2 restart tonight")
+    house.round()
+    assert house.lease("1").state is LeaseState.RESERVED
+    reply = house.say("bob", "release T4-1")
+    assert not reply.ok and "release #1" in text_of(reply)
+    assert house.lease("1").state is LeaseState.RESERVED
+    assert house.say("bob", "release #1").ok
+    assert house.books.requests[1].state is RequestState.WITHDRAWN
+    assert house.books.holds == frozenset()
+
+
+def test_released_on_its_way_it_comes_off_again_and_the_place_is_given_up(house: House) -> None:
+    house.say("bob", "request 1 restart now")
+    while (
+        house.books.leases.get("1") is None
+        or house.lease("1").state is not LeaseState.MOVING
+        or not house.card_of("vm-r")
+    ):
+        house.forward(0.5, 0.5)
+    assert house.say("bob", "release now").ok
+    house.forward(60, 0.5)
+    assert house.lease("1").state is LeaseState.ENDED
+    assert house.card_of("vm-r") == []
+    assert house.lab.vms[uuid("vm-r")].power is Power.ON
+    assert house.books.requests[1].state is RequestState.WITHDRAWN
+
+
+# ---- keep
+
+
+def test_keep_takes_a_return_back(three: House) -> None:
+    three.say("ada", "release")
+    reply = three.say("ada", "keep")
+    assert reply.ok
+    assert three.lease("1").state is LeaseState.ACTIVE
+
+
+def test_keep_until_makes_it_longer_as_well(three: House) -> None:
+    before = three.lease("1").end
+    three.say("ada", "release T4-1")
+    assert three.say("ada", "keep #1b until fri 18:00").ok
+    after = three.lease("1b").end
+    assert before is not None and after is not None and after > before
+
+
+def test_what_was_promised_to_somebody_is_not_kept(three: House) -> None:
+    three.say("ada", "release tonight")
+    three.say("bob", "request 3 restart tonight")
+    three.round()
+    reply = three.say("ada", "keep")
+    assert not reply.ok and "U2BOB" in text_of(reply)
+
+
+def test_keep_of_a_card_that_is_not_on_its_way_back(three: House) -> None:
+    reply = three.say("ada", "keep T4-1")
+    assert not reply.ok and "extend" in text_of(reply)
+
+
+# ---- extend
+
+
+@pytest.mark.parametrize(("text", "hours"), [("extend 4h", 4), ("extend #1 1d", 24), ("longer for 2h", 2)])
+def test_extend_by_a_length(three: House, text: str, hours: int) -> None:
+    before = three.lease("1").end
+    assert before is not None
+    reply = three.say("ada", text)
+    assert reply.ok, text_of(reply)
+    assert three.lease("1").end == before + timedelta(hours=hours)
+
+
+def test_extend_until_and_bare(three: House) -> None:
+    assert three.say("ada", "extend until fri 18:00").ok
+    end = three.lease("1").end
+    assert end is not None and end.isoformat() == "2026-03-20T17:00:00+00:00"
+    assert three.say("ada", "extend").ok
+    longer = three.lease("1").end
+    assert longer is not None and longer > end
+
+
+def test_extend_beyond_what_is_allowed(three: House) -> None:
+    before = three.lease("1")
+    reply = three.say("ada", "extend 30d")
+    assert not reply.ok and "14 days" in text_of(reply)
+    assert three.lease("1") == before
+
+
+def test_extend_while_others_wait_once_and_a_day(three: House) -> None:
+    three.say("bob", "request 2")
+    assert not three.say("ada", "extend 2d").ok
+    assert three.say("ada", "extend 1d").ok
+    assert not three.say("ada", "extend 1h").ok
