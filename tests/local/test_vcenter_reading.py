@@ -173,6 +173,17 @@ def test_old_and_nested_ways_of_reading(lab: Rig) -> None:
     assert {"name", "config", "runtime", "guest"} <= {p.name for p in told.propSet}
 
 
+def test_the_summary_says_the_same_as_the_rest(lab: Rig) -> None:
+    lab.on("vm-r")
+    summary, vm = lab.vm("vm-r").summary, lab.vm("vm-r")
+    assert summary.vm._moId == vm._moId
+    assert summary.runtime.powerState == "poweredOn" and summary.runtime.bootTime == vm.runtime.bootTime
+    assert summary.config.instanceUuid == vm.config.instanceUuid and summary.config.memorySizeMB == 65536
+    assert lab.host.summary.runtime.connectionState == "connected"
+    lab.post("vm/vm-r/inaccessible")
+    assert lab.vm("vm-r").summary.config is None
+
+
 def test_views_look_below_their_container_and_live(lab: Rig) -> None:
     content = lab.content
     datacenter = content.rootFolder.childEntity[0]

@@ -65,13 +65,8 @@ class Api:
 
     def _fetch(self, call: Call, session: Session | None) -> Any:
         prop = call.args.get("prop", "")
-        if call.this._moId == "SessionManager":
-            if prop == "currentSession":
-                return session.shown() if session else None
-            if prop == "sessionList" and session:
-                return vim.UserSession.Array([s.shown() for s in self.sessions.all()])
         if session is None:
-            if prop != "content":
+            if prop not in ("content", "currentSession"):
                 raise Refusal(vim.fault.NotAuthenticated(object=call.this), "The session is not authenticated.")
             return self.inventory.node(call.this).get(prop)
         return self.collector.fetch(call.this, prop, session)

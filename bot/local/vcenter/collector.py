@@ -55,11 +55,19 @@ class Collector:
         """The inventory's object, or the session's own view as one."""
         view = session.views.get(ref._moId)
         if view is None:
-            return self.inventory.node(ref)
+            node = self.inventory.node(ref)
+            return self._manager(node, session) if node.kind is vim.SessionManager else node
         props = {"view": self.view(view), "container": view.container, "type": [], "recursive": view.recursive}
         node = Node(vim.view.ContainerView, view.moid, props)
         node.revision = self.inventory.revision
         return node
+
+    def _manager(self, node: Node, session: Session) -> Node:
+        """The session manager as this session sees it."""
+        listed = vim.UserSession.Array([s.shown() for s in self.sessions.all()])
+        mine = Node(node.kind, node.moid, {"currentSession": session.shown(), "sessionList": listed})
+        mine.revision = self.inventory.revision
+        return mine
 
     def view(self, view: View) -> list[Ref]:
         """What a container view shows now."""

@@ -17,7 +17,7 @@ class Node:
     """One managed object."""
 
     def __init__(self, kind: Any, moid: str, props: dict[str, Any]) -> None:
-        """``kind``: its vim type; ``props``: first names of properties to values."""
+        """``kind``: its vim type; ``props``: first names of properties to values, or to functions that make them."""
         self.kind, self.moid, self.props = kind, moid, props
         self.ref: Ref = kind(moid)
         self.revision = 0  # inventory's revision when it was last touched
@@ -39,6 +39,8 @@ def path_get(start: Any, path: str) -> Any:
     for step in path.split("."):
         name, _, key = step.partition("[")
         value = value.get(name) if isinstance(value, dict) else getattr(value, name)
+        if callable(value):  # made of other properties when asked
+            value = value()
         if key:
             wanted = key.rstrip("]").strip('"')
             value = next((item for item in value or () if str(getattr(item, "key", None)) == wanted), None)

@@ -115,7 +115,7 @@ def _host(inventory: Inventory, settings: Settings, now: datetime) -> None:
     host = vim.HostSystem(HOST)
     memory = support.long(settings.host_memory_mb << 20)
     info = vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=str(uuid.uuid5(NAMESPACE, "esx-01")))
-    inventory.add(
+    made = inventory.add(
         vim.HostSystem,
         HOST,
         name="esx-01",
@@ -141,6 +141,7 @@ def _host(inventory: Inventory, settings: Settings, now: datetime) -> None:
             connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now
         ),
     )
+    made.props["summary"] = lambda: vim.host.Summary(host=host, runtime=made.props["runtime"], overallStatus="green")
 
 
 def _numa(node: int) -> DataObject:
@@ -206,9 +207,33 @@ def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject
         datastore=[],
         network=[],
     )
+    node.props["summary"] = lambda: summary(node)
     tools_off(node)
     _members(inventory)
     return node
+
+
+def summary(vm: Node) -> DataObject:
+    """``vm.summary``: what other properties say, once more; some clients read only this."""
+    config, guest = vm.props["config"], vm.props["guest"]
+    state = vim.vm.Summary.GuestSummary(
+        toolsStatus=guest.toolsStatus, toolsRunningStatus=guest.toolsRunningStatus, hostName=guest.hostName
+    )
+    told = vim.vm.Summary(vm=vm.ref, runtime=vm.props["runtime"], guest=state, overallStatus="green")
+    if config is not None:
+        told.config = vim.vm.Summary.ConfigSummary(
+            name=vm.name,
+            template=config.template,
+            vmPathName=config.files.vmPathName,
+            memorySizeMB=config.hardware.memoryMB,
+            memoryReservation=int(config.memoryAllocation.reservation or 0),
+            numCpu=config.hardware.numCPU,
+            uuid=config.uuid,
+            instanceUuid=config.instanceUuid,
+            guestId=config.guestId,
+            guestFullName=config.guestFullName,
+        )
+    return told
 
 
 def drop_vm(inventory: Inventory, node: Node) -> None:
