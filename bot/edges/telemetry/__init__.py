@@ -1,0 +1,1 @@
+"""What guests and meters tell: the intake of readings."""
