@@ -230,7 +230,7 @@ class _Ear:
         if self.low[self.at] != "restart":
             return False
         if run := self._run(self.at + 1, phrases.window):
-            self._take_window(self.at, run + 1)
+            self._take_window(self.at + 1, run)
             return True
         raise Unclear(text=self._shown(self.at, 5), hint=f"restart {WINDOW_HINT}")
 

@@ -135,6 +135,7 @@ def test_words_stand_in_any_order(order: tuple[str, ...]) -> None:
     [
         ("vm-r now", "now"),
         ("restart now", "now"),
+        ("restart restart now", "now"),
         ("vm-r only after 18:00", "today 18:00-24:00"),
         ("vm-r at 18:00", "today 18:00-19:00"),
         ("at 18:00 vm-r", "today 18:00-19:00"),
@@ -360,6 +361,7 @@ PIECES = (
 @example('on "', Bare.WINDOW)
 @example("on because", Bare.WINDOW)
 @example("#", Bare.LENGTH)
+@example("RESTART RESTART NOW", Bare.WINDOW)
 def test_nothing_but_refusals(text: str, bare: Bare) -> None:
     try:
         found = heard(text, bare)
