@@ -18,6 +18,7 @@ from fastapi import APIRouter, FastAPI, Request
 
 from bot.edges.meter import Meter
 from bot.edges.web import BODY_MAX, Server, WebError, build, is_loopback
+from tests.edges.waiting import until
 
 AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
