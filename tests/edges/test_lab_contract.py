@@ -79,9 +79,11 @@ def test_cards_are_put_on_and_taken_off_with_the_backings_that_the_host_offers(b
     assert bench.act(name, put=(CARD_1, CARD_2)) == Before(reservation_mb=0, locked=False)
     vm = bench.vm(name)
     assert set(vm.fixed) == {CARD_1, CARD_2} and vm.locked
-    offered = vm.browser._moId and vim.EnvironmentBrowser(vm.browser._moId, bench.other.stub).QueryConfigTarget(
-        vim.HostSystem(vm.host, bench.other.stub)
+    browser, host = (
+        vim.EnvironmentBrowser(vm.browser._moId, bench.other.stub),
+        vim.HostSystem(vm.host, bench.other.stub),
     )
+    offered = browser.QueryConfigTarget(host)
     system = {i.pciDevice.id: i.systemId for i in offered.pciPassthrough}
     for address, device in vm.fixed.items():
         backing = device.backing
@@ -144,6 +146,14 @@ def test_an_ended_session_is_made_anew(bench: Bench) -> None:
     bench.expire()
     bench.lab.act(step)
     assert bench.vm(name).fixed == {}
+
+
+def test_a_session_that_vcsim_ends_for_idleness_is_made_anew(tmp_path: Path) -> None:
+    with vcsim(tmp_path, idle="1s") as idle:
+        assert idle.lab.look().complete == {"lab"}
+        manager = idle.other.content.sessionManager
+        until(lambda: len(manager.sessionList) == 1)  # asking keeps the second login awake, and only that
+        assert idle.lab.look().complete == {"lab"} and idle.lab.troubles == {}
 
 
 def test_only_a_certificate_of_the_named_authority_is_accepted(bench: Bench, tmp_path: Path) -> None:

@@ -141,9 +141,7 @@ def test_a_server_that_trickles_bytes_is_left_at_the_deadline(bench: Bench, auth
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<a/>", "no API version in common"),
     ],
 )
-def test_what_is_no_vcenter_is_told(
-    bench: Bench, authority: tuple[trustme.CA, Path], answer: bytes, word: str
-) -> None:
+def test_what_is_no_vcenter_is_told(bench: Bench, authority: tuple[trustme.CA, Path], answer: bytes, word: str) -> None:
     ca, path = authority
 
     def web(inner: ssl.SSLSocket) -> None:

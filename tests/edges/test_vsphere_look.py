@@ -159,7 +159,9 @@ def odd_devices() -> list[Any]:
         PciDevice(
             key=13002,
             backing=PciDevice.DynamicBackingInfo(
-                deviceName="", allowedDevice=[PciDevice.AllowedDevice(vendorId=0x10DE, deviceId=0x1EB8)], customLabel="x"
+                deviceName="",
+                allowedDevice=[PciDevice.AllowedDevice(vendorId=0x10DE, deviceId=0x1EB8)],
+                customLabel="x",
             ),
         ),
         PciDevice(key=13003),
@@ -189,7 +191,10 @@ def test_nothing_set_is_read_as_unknown() -> None:
     sparse = read_host(
         vim.HostSystem("host-1"),
         {
-            "hardware.pciDevice": [vim.host.PciDevice(), vim.host.PciDevice(id=CARD_1, vendorId=0x10DE, classId=0x0302)],
+            "hardware.pciDevice": [
+                vim.host.PciDevice(),
+                vim.host.PciDevice(id=CARD_1, vendorId=0x10DE, classId=0x0302),
+            ],
             "config.pciPassthruInfo": [vim.host.PciPassthruInfo()],
             "config.graphicsInfo": [vim.host.GraphicsInfo()],
             "config.assignableHardwareBinding": [vim.host.AssignableHardwareBinding()],

@@ -133,12 +133,12 @@ def stand_in(settings: Settings = QUICK, **more: Any) -> Iterator[Bench]:
 
 
 @contextlib.contextmanager
-def vcsim(folder: Path) -> Iterator[Bench]:
+def vcsim(folder: Path, idle: str = "30m") -> Iterator[Bench]:
     """The lab on vcsim; ``folder`` takes its certificate."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
-    with build.run(folder / "server.pem", "bot", "s3cret-of-the-sim") as port:
+    with build.run(folder / "server.pem", "bot", "s3cret-of-the-sim", idle) as port:
         vcenter = VCenter("lab", f"127.0.0.1:{port}", "bot", "s3cret-of-the-sim", folder / "ca.pem")
         with _bench(vcenter, ("DC0_C0_RP0_VM0", "DC0_C0_RP0_VM1"), None) as bench:
             yield bench

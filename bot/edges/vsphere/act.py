@@ -99,15 +99,29 @@ class Act:
                 if words:
                     raise Again(f"{vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
             except vim.fault.InvalidDeviceSpec as fault:
-                if self._stale or not self.step.put or vm.power is not Power.OFF:
-                    raise
+                if self._stale or not self.step.put:
+                    self._judge(client, fault)
+                    return self.before
                 met, self._stale = fault, True
                 self.site.targets.drop(vm.host)
+            except Fault as fault:
+                self._judge(client, fault)
+                return self.before
             except LostReplyError as error:
-                met = error
                 if not self._settled(self._read(client)):
-                    raise
+                    raise error
+                return self.before
         raise translate(met, self.about)
+
+    def _judge(self, client: Client, fault: Exception) -> None:
+        """A refusal, seen together with what the machine looks like now; return if the effect is there all the same."""
+        vm = self._read(client)
+        if self._settled(vm):
+            return
+        if self.step.kind is CallKind.CHANGE and vm.power is not Power.OFF:
+            # Which fault a change of a running machine meets is not documented: its state says it better.
+            raise Again(f"{vm.name} is not off any more; it was started meanwhile", timedelta(seconds=15)) from fault
+        raise fault
 
     # -- one try --------------------------------------------------------------
 
