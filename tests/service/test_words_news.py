@@ -49,6 +49,7 @@ TO_ONE = frozenset(
         NewsKind.BACK_IN_LINE,
         NewsKind.FREE_UNUSED,
         NewsKind.OVER_TIME,
+        NewsKind.LAST_CALL,
     }
 )
 """Told to one person, never in public."""

@@ -145,7 +145,7 @@ def books(*things: object, paused: str = "", many: int = 4) -> Books:
     known = cards(many) | {c.name: c for c in things if isinstance(c, Card)}
     holds = {x for x in things if isinstance(x, Hold)}
     closed = (LeaseState.ENDED, LeaseState.FAILED)
-    held = {h.slot for h in holds}
+    held = {h.slot for h in holds if h.turn is Turn.HAS}
     holds |= {
         Hold(s, Turn.HAS, x.label) for x in leases.values() if x.state not in closed for s in x.slots if s not in held
     }

@@ -24,7 +24,7 @@ from bot.service.words.admin import (
     resumed,
     undrained,
 )
-from bot.service.words.answers import accepted, already_waiting, passed, requested
+from bot.service.words.answers import accepted, passed, requested
 from bot.service.words.answers_cards import adopted, extended, kept, released, why
 from bot.service.words.answers_windows import agreed, asks_first, not_now, started, stopped, unagreed, windows
 from bot.service.words.board import board, mine, queue, status
@@ -39,7 +39,6 @@ __all__ = [
     "accepted",
     "adopted",
     "agreed",
-    "already_waiting",
     "asks_first",
     "board",
     "drained",

@@ -64,7 +64,7 @@ def machine_removed(scene: Scene, machine: Machine) -> Reply:
     """The answer to ``machine remove``."""
     return say(
         head(f"{name_of(machine)} is no longer known; I do not touch it any more."),
-        ln("Nothing in vCenter was changed. Its token is void, and agreed restart times are gone."),
+        ln("Nothing in vCenter was changed. Its readings are ignored, and its agreed restart times no longer hold."),
         buttons=(MACHINES,),
     )
 
@@ -74,7 +74,7 @@ def machine_owners(scene: Scene, machine: Machine) -> Reply:
     return say(
         head(f"{name_of(machine)} belongs to ", _owners(machine), " now."),
         ln(
-            "They may ask for cards for it and agree to its restarts. Times that others agreed to before no longer hold."
+            "They may ask for cards for it and agree to its restarts. Times agreed by somebody who is no owner any more no longer hold."
         ),
         buttons=(MACHINES,),
     )
@@ -111,7 +111,7 @@ def machine_list(scene: Scene) -> Reply:
 def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
     """The answer to ``machine token``: the only time that the secret is shown. For this reader alone."""
     return say(
-        head(f"The token of {name_of(machine)}, shown this once: "),
+        head(f"The token of {name_of(machine)}, shown only this once."),
         ln(Code(secret)),
         ln(
             "Put it into the agent's settings on that machine. I keep only its fingerprint; a token made before is void from now on."
@@ -194,7 +194,7 @@ def paused(scene: Scene) -> Reply:
     ]
     off: list[Part] = listed(machine_word(scene.books, m.machine) for m in away[:4])
     return say(
-        head("Paused. From now on I start no call to vCenter; people can still ask and answer."),
+        head("Paused. From now on I change nothing in vCenter; people can still ask and answer."),
         because(reason, "Public reason: "),
         ln("Half way through: ", off, ". It may stay off until somebody resumes, or starts it by hand.")
         if away
@@ -208,9 +208,8 @@ def resumed(scene: Scene) -> Reply:
     waiting = len(line(scene.books))
     return say(
         head("I act again, from the next round on."),
-        ln(
-            f"{count_of(waiting, 'request')} in line; restart times that passed meanwhile are not made up for, owners are asked again."
-        ),
+        ln("Restart times that passed meanwhile are not made up for; the owners are asked again."),
+        ln(f"{count_of(waiting, 'request')} in line.") if waiting else None,
         buttons=(button("Who has what", "status"), button("Pause again", "pause")),
     )
 

@@ -66,13 +66,6 @@ def requested(scene: Scene, request: Request) -> Reply:
     )
 
 
-def already_waiting(scene: Scene, request: Request) -> Reply:
-    """The same was asked again, without anything new."""
-    first = head(f"You are in line for that already: #{request.number}, {wanted(request)}.")
-    rest = requested(scene, request)
-    return Reply((first, *rest.lines[1:]), rest.buttons)
-
-
 def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> LineOf:
     vm = name_of(machine)
     if request.state is RequestState.LEASED:
@@ -85,7 +78,7 @@ def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise
     changed = "Changed. " if request.asked < scene.now else ""
     if at == 1 and promise is not None and promise.cause == "free_now":
         return head(
-            f"{changed}{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are first, for {vm}."
+            f"{changed}{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are next in line, with {vm}."
         )
     return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm}.")
 
@@ -97,6 +90,8 @@ def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
     fact = cause_words(promise, reader)
     if promise.likely is None:
         return ln("When it comes I do not know, because ", fact, ".")
+    if promise.cause == "free_now":
+        return ln("It can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
     return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
 
@@ -163,8 +158,8 @@ def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
     night = clock_words(scene.policy)
     late = span_of(scene.policy.stuck_return)
     return ln(
-        f"Terms: at its end it goes back if somebody waits, unused perhaps sooner. {name_of(machine)} then restarts when you say; "
-        f"{late} late, in its next night ({night}), announced first."
+        f"Terms: it goes back at its end if somebody waits, and may be asked for sooner if it does nothing. {name_of(machine)} then "
+        f"restarts when you say; {late} late, in its next night ({night}), announced before."
     )
 
 
@@ -198,7 +193,7 @@ def _asks(
         return ln(
             Bold(f"Agreed: {vm} may restart"),
             " ",
-            window_words(agreed),
+            _when(agreed, promise),
             ". ",
             _too_early(agreed, promise) or "I say so before.",
         )
@@ -208,6 +203,12 @@ def _asks(
             f" You then have {span_of(scene.policy.accept_by)} of your working hours to answer.",
         )
     return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
+
+
+def _when(agreed: Agreement, promise: Promise | None) -> list[Part]:
+    """ "Now" counts from when the card is there."""
+    waits = agreed.now and promise is not None and promise.cause != "free_now"
+    return ["as soon as the card is there"] if waits else window_words(agreed)
 
 
 def _too_early(agreed: Agreement, promise: Promise | None) -> str:
@@ -321,7 +322,9 @@ def before(scene: Scene, agreed: Agreement | None) -> str:
 def passed(scene: Scene, request: Request) -> Reply:
     """The answer to ``pass``."""
     until: list[Part] = (
-        [" or ", When(request.rest.until)] if request.rest is not None and request.rest.until is not None else []
+        [", at the latest ", When(request.rest.until)]
+        if request.rest is not None and request.rest.until is not None
+        else []
     )
     return say(
         head(f"Passed. You keep your place for {wanted(request)}."),

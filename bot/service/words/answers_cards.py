@@ -201,7 +201,7 @@ def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
             until_words(lease.terms.length, scene.policy, lease.end),
             f"{longer}.",
         ),
-        ln(Name(waits.person), " waits, so this works once; the new waiting time is told.")
+        ln(Name(waits.person), " waits: while somebody does, a card is made longer only once.")
         if waits is not None
         else ln("Nobody waits for it just now."),
         ln("I remind you before the end."),
@@ -378,7 +378,7 @@ def _why_card(scene: Scene, card: Card) -> Reply:
     first = next((r for r in line(scene.books) if r.kind == card.kind), None)
     free = view.word(card) == "free"
     return say(
-        head(Code(card.name), " ", card_words(view, card, scene.policy), "."),
+        head(Code(card.name), " is ", card_words(view, card, scene.policy), "."),
         since,
         ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
         ln("Nobody waits for one.") if free and first is None else None,

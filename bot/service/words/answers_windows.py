@@ -43,7 +43,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
     vm = name_of(machine)
     purpose = _purpose(scene, agreement)
     return say(
-        head(f"Agreed: {vm} may restart ", window_words(agreement), "."),
+        head(f"Agreed: {vm} may restart ", _when(scene, agreement), "."),
         purpose or ln("Nothing asks for a restart now; without one it is not restarted."),
         _conditions(scene, agreement, vm),
         ln(
@@ -55,6 +55,13 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         *standing_still(scene),
         buttons=(button("Take it back", f"window{typeable(machine)} remove"), MINE),
     )
+
+
+def _when(scene: Scene, agreement: Agreement) -> list[Part]:
+    """ "Now", said while the card is still to come, counts from when it is there."""
+    promise = scene.promises.get(int(agreement.label)) if agreement.label.isdecimal() else None
+    waits = agreement.now and promise is not None and promise.cause != "free_now"
+    return ["as soon as the card is there"] if waits else window_words(agreement)
 
 
 def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
@@ -135,9 +142,17 @@ def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Re
         ln("Still agreed: ", window_words(left[0]), f" and {len(left) - 1} more." if len(left) > 1 else ".")
         if left
         else ln("No other time is agreed."),
-        ln("Who waits for it is told by the board; you are asked again."),
+        ln("What it was for stays asked for, and the owners are asked for another time.")
+        if _wanted(scene, machine.uuid)
+        else None,
         buttons=(*give_buttons(machine, clock_words(scene.policy))[:2], MINE),
     )
+
+
+def _wanted(scene: Scene, machine: str) -> bool:
+    """Whether anything asks for a restart of a machine."""
+    states = (LeaseState.RESERVED, LeaseState.RETURNING)
+    return any(x.machine == machine and x.state in states for x in scene.books.leases.values())
 
 
 def asks_first(scene: Scene, machine: Machine) -> Reply:

@@ -264,13 +264,13 @@ def _comes_out(books: Books, lease: Lease) -> list[Part]:
         return [", comes out by ", When(by)]
     agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
     if agreed:
-        return [", comes out ", window_words(agreed[0])]
+        return [", comes out ", window_words(agreed[0], public=True)]
     return [", comes out when its machine restarts: no time agreed yet"]
 
 
 def _restart(books: Books, lease: Lease) -> list[Part]:
     agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
-    return [", restarts ", window_words(agreed[0])] if agreed else [", waits for a time to restart"]
+    return [", restarts ", window_words(agreed[0], public=True)] if agreed else [", waits for a time to restart"]
 
 
 def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:

@@ -25,7 +25,7 @@ from bot.domain.model import (
     SlotId,
 )
 from bot.domain.policy import Policy
-from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Span, When
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
 
 if TYPE_CHECKING:
     from bot.domain.planner import Promise
@@ -167,7 +167,10 @@ def said(text: str, most: int = SAID_MOST) -> Said:
 
 def because(text: str, lead: str = "Reason: ") -> LineOf | None:
     """A line with a reason, or nothing."""
-    return ln(lead, said(text), _dot(text)) if text.strip() else None
+    if not text.strip():
+        return None
+    clean = text.strip()
+    return ln(lead, said(clean if lead else clean[0].upper() + clean[1:]), _dot(text))
 
 
 def why_tail(text: str) -> list[Part]:
@@ -187,9 +190,10 @@ def slots_of(slots: Iterable[SlotId]) -> list[Part]:
     return [*listed(names[:3], ", "), f" and {len(names) - 3} more"]
 
 
-def the_cards(slots: Sequence[SlotId], word: str = "card") -> list[Part]:
-    """``card `T4-1``` or ``cards `T4-1` and `T4-2```."""
-    return [f"{word}{'' if len(slots) == 1 else 's'} ", slots_of(slots)] if slots else [f"the {word}"]
+def kind_before(kind: str, slots: Sequence[SlotId]) -> str:
+    """``T4 `` to put before card names that do not say the kind themselves; else ""."""
+    word = tidy(kind, 30)
+    return f"{word} " if word and slots and not all(s.startswith(word) for s in slots) else ""
 
 
 def name_of(machine: Machine | None, other: str = "the machine") -> str:
@@ -202,12 +206,18 @@ def machine_word(books: Books, machine: MachineId) -> str:
     return name_of(books.machines.get(machine))
 
 
+NOT_NAMES = frozenset(
+    ["now", "today", "tonight", "tomorrow", "ask", "nights", "daily", "on", "for", "until", "from", "at", "in", "when", "done", "hard", "remove", "restart", "all", "everything", "even", "because", "mon", "tue", "wed", "thu", "fri", "sat", "sun", "weekdays", "weekends", "undo", "partly", "urgent", "spare", "the", "a", "my", "me", "and", "card", "cards", "gpu", "gpus", "please"]
+)
+"""Words of the grammar: a machine of such a name cannot be typed safely."""
+
+
 def typeable(machine: Machine | None) -> str:
     """The machine with a blank before it, as it is typed in a command: its name, or ``on`` and its name of several words.
 
     "" if it cannot be typed (then the person's only machine is meant, or the command asks which).
     """
-    if machine is None:
+    if machine is None or machine.name.lower() in NOT_NAMES:
         return ""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}", machine.name):
         return f" {machine.name}"
@@ -298,8 +308,11 @@ def until_words(length: Length, policy: Policy, end: datetime | None = None) -> 
     return [f"until {policy.working_end:%H:%M} of the next working day"]
 
 
-def window_words(agreement: Agreement) -> list[Part]:
-    """When an agreement lets the machine restart: ``between … and …``, ``as soon as nothing runs``, ``nights 22:00-06:00``."""
+def window_words(agreement: Agreement, public: bool = False) -> list[Part]:
+    """When an agreement lets the machine restart: ``between … and …``, ``as soon as nothing runs``, ``every day 22:00-06:00``.
+
+    :param public: read by people in several zones: every time with its day
+    """
     hard = ", switched off hard if it does not shut down" if agreement.hard else ""
     if agreement.when_done and agreement.window is None:
         return [f"as soon as nothing has run for a while{hard}"]
@@ -307,12 +320,12 @@ def window_words(agreement: Agreement) -> list[Part]:
         p = agreement.pattern
         busy = ", even if somebody works" if agreement.even_if_busy else ""
         return [f"{days_words(p.days)} {p.start:%H:%M}-{p.end:%H:%M} ({p.zone}){busy}{hard}"]
-    if agreement.now:
-        end: list[Part] = [", by ", When(agreement.window.end)] if agreement.window is not None else []
-        return ["right away", *end, hard]
     if agreement.window is not None:
-        return ["between ", When(agreement.window.start), " and ", When(agreement.window.end), hard]
-    return [f"at a time still to come{hard}"]
+        start, end = agreement.window.start, agreement.window.end
+        # Within a day the end is clear from the start.
+        show = Show.DAY_TIME if public or end - start >= timedelta(hours=20) else Show.TIME
+        return ["between ", When(start), " and ", When(end, show), hard]
+    return [f"{'now' if agreement.now else 'at a time still to come'}{hard}"]
 
 
 def days_words(days: frozenset[int]) -> str:

@@ -33,6 +33,7 @@ from bot.service.words.common import (
     because,
     button,
     head,
+    kind_before,
     listed,
     ln,
     name_of,
@@ -40,7 +41,6 @@ from bot.service.words.common import (
     say,
     slots_of,
     span_of,
-    tidy,
     usual,
 )
 
@@ -48,41 +48,35 @@ STEPS_SHOWN = 8
 """Steps of the journal that are shown; the newest."""
 
 STEPS = {
-    "planned": "agreed",
-    "last_call": "warned",
-    "asked": "shutdown asked",
-    "stopping": "shutdown asked",
-    "shutdown": "shutdown asked",
+    "last_call": "is announced to restart",
+    "stopping": "asked to shut down",
     "hard_stop": "switched off hard, as agreed",
     "off": "off",
+    "found_off": "was found off",
     "taken": "out",
     "put": "in",
-    "changed": "cards changed",
-    "changing": "cards are changed",
-    "power_on": "start asked",
-    "starting": "start asked",
+    "starting": "asked to start",
     "on": "on again",
-    "bound": "on with the card",
-    "proving": "on again",
-    "seen": "seen inside",
-    "proven": "seen inside",
-    "unseen": "on with the card, no word from inside yet",
-    "missing": "the card is not seen inside",
-    "undoing": "the way back",
-    "undone": "as it was before",
-    "again": "did not work, tried again",
-    "refused": "refused",
-    "blocked": "something stands in the way",
+    "undoing": "goes back to as it was",
+    "undone": "is as it was before",
+    "refused": "was not changed",
+    "start_refused": "did not start with the card",
+    "started_by_hand": "was started by somebody",
     "stuck": "does not start",
-    "left_out": "left for another time",
-    "left_off": "left off, as it was found",
-    "done": "done",
-    "dropped": "called off",
+    "gone": "is gone from vCenter",
+    "done_off": "left off, as it was found",
+    "dropped": "given up",
 }
-"""Words of the journal (``Step.what``) for people; an unknown one is shown with blanks for its underscores."""
+"""The journal's words (``Step.what``) for people, said of the machine; an unknown one is shown with blanks for its underscores."""
 
-TROUBLE = frozenset({"undoing", "again", "refused", "blocked", "stuck", "missing", "dropped"})
+TROUBLE = frozenset({"undoing", "refused", "start_refused", "started_by_hand", "stuck", "gone", "dropped"})
 """Steps that get no check mark."""
+
+REPLACED = {"last_call": "stopping", "stopping": "off", "starting": "on"}
+"""A step that was only the asking is left out once what was asked for is seen."""
+
+UNSHOWN = frozenset({"done"})
+"""The end is told by the first and the last line."""
 
 OVER = (MoveState.DONE, MoveState.DROPPED)
 
@@ -96,6 +90,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
         _agreed(move, books),
         *_steps(move, vm),
         *_waits(move, vm, machine, now, policy),
+        *_works(move, books, vm),
         _left_out(move),
         buttons=_buttons(move),
     )
@@ -107,18 +102,19 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
 def _what(move: Move, books: Books, vm: str) -> list[Part]:
     """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction and person."""
     wishes = move.wishes or move.left_out
+    over = move.state is MoveState.DONE and not move.undo
     parts: list[Part] = []
     for work in (Work.TAKE, Work.PUT):
         for label in dict.fromkeys(w.label for w in wishes if w.work is work):
             slots = [w.slot for w in wishes if w.work is work and w.label == label]
-            parts.append(_one_way(work, label, slots, books, vm))
+            parts.append(_one_way(work, label, slots, books, vm, over))
     return listed(parts, ", and ") if parts else [f"{vm} restarts"]
 
 
-def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str) -> list[Part]:
+def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str, over: bool) -> list[Part]:
     lease = books.leases.get(label)
-    kind = f"{tidy(lease.kind, 30)} " if lease is not None else ""
-    go = "goes" if len(slots) == 1 else "go"
+    kind = kind_before(lease.kind, slots) if lease is not None else ""
+    go = "went" if over else "goes" if len(slots) == 1 else "go"
     who: Part = Name(lease.person) if lease is not None else "somebody"
     here: list[Part] = [who, f" ({vm})"]
     other = _other_side(work, slots, books)
@@ -155,7 +151,6 @@ def _giver(slot: SlotId, books: Books) -> Lease | None:
 
 
 def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
-    many = len(move.wishes) > 1
     match move.state:
         case MoveState.PLANNED:
             at = move.window.start if move.window is not None else move.last_call_for
@@ -169,7 +164,7 @@ def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Pol
         case MoveState.DONE:
             if move.undo:
                 return [": it did not work, all is as it was before"]
-            return [": done" if move.wishes else ": nothing was changed", " for all" if many else ""]
+            return ["" if move.wishes else ": nothing was changed"]
         case MoveState.DROPPED:
             return [": called off"]
 
@@ -200,10 +195,14 @@ def _steps(move: Move, vm: str) -> list[LineOf]:
     """The journal, newest last; a step that was repeated is said once, with its last time."""
     seen: dict[tuple[str, str], Step] = {}
     for step in move.steps:
-        seen.pop((step.what, step.detail), None)
-        seen[(step.what, step.detail)] = step
+        for asked, came in REPLACED.items():
+            if step.what == came:
+                seen = {k: s for k, s in seen.items() if s.what != asked}
+        if step.what not in UNSHOWN:
+            seen.pop((step.what, step.detail), None)
+            seen[(step.what, step.detail)] = step
     shown = list(seen.values())[-STEPS_SHOWN:]
-    lines = []
+    lines: list[LineOf] = []
     if len(seen) > len(shown):
         lines.append(ln(f"… {len(seen) - len(shown)} earlier steps"))
     return lines + [_step(step, move, vm) for step in shown]
@@ -246,8 +245,10 @@ def _waits(move: Move, vm: str, machine: Machine | None, now: datetime, policy: 
                 trouble,
             ]
         case MoveState.CHANGING:
+            found = f"{vm} was found off and stays off." if move.was_on is False and not move.wants_on else ""
+            after = found or f"Whatever comes of it, {vm} is started again."
             return [
-                ln(f"⏳ {vm} is off, its cards are being changed. Whatever comes of it, it is started again."),
+                ln(f"⏳ {vm} is off, its cards are being changed. {after}"),
                 trouble,
             ]
         case MoveState.STARTING:
@@ -256,14 +257,20 @@ def _waits(move: Move, vm: str, machine: Machine | None, now: datetime, policy: 
             return _proof(move, vm, policy)
         case MoveState.UNDOING:
             return [
-                because(move.reason),
+                _reason(move),
                 ln(f"⏳ {vm} is put back as it was before, and started again if it was on."),
                 trouble,
             ]
         case MoveState.STUCK:
-            return [because(move.reason), ln("It needs a person; owners and admins are told. I go on trying.")]
+            return [_reason(move), ln("It needs a person; owners and admins are told. I go on trying.")]
         case MoveState.DONE | MoveState.DROPPED:
-            return [because(move.reason), _end(move, vm, now)]
+            return [_reason(move), _end(move, vm)]
+
+
+def _reason(move: Move) -> LineOf | None:
+    """Why it went back or needs a person, unless a step says so already."""
+    told = any(s.detail == move.reason for s in move.steps)
+    return None if told else because(move.reason)
 
 
 def _proof(move: Move, vm: str, policy: Policy) -> list[LineOf | None]:
@@ -276,7 +283,7 @@ def _proof(move: Move, vm: str, policy: Policy) -> list[LineOf | None]:
     ]
 
 
-def _end(move: Move, vm: str, now: datetime) -> LineOf | None:
+def _end(move: Move, vm: str) -> LineOf | None:
     if move.state is MoveState.DROPPED and move.off_at is None:
         return ln(f"{vm} was not switched off and nothing was changed.")
     if move.state is MoveState.DONE and move.was_on is False and move.on_at is None:
@@ -284,6 +291,46 @@ def _end(move: Move, vm: str, now: datetime) -> LineOf | None:
     if move.undo:
         return ln("Settings are as before; no disk was touched.")
     return None
+
+
+def _works(move: Move, books: Books, vm: str) -> list[LineOf]:
+    """At the end: what is known of the cards that were put in."""
+    if move.state is not MoveState.DONE or move.undo:
+        return []
+    lines = []
+    for label in dict.fromkeys(w.label for w in move.wishes if w.work is Work.PUT):
+        lease = books.leases.get(label)
+        if lease is None:
+            continue
+        until: list[Part] = [" until ", When(lease.end)] if lease.end is not None else []
+        who: list[Part] = [Name(lease.person), until]
+        if lease.state is LeaseState.ACTIVE and lease.guest_seen:
+            lines.append(
+                ln(
+                    "✅ ",
+                    slots_of(lease.slots),
+                    f" {'works' if len(lease.slots) == 1 else 'work'}, {vm} sees it. Lent to ",
+                    who,
+                    ".",
+                )
+            )
+        elif lease.state is LeaseState.ACTIVE:
+            lines.append(
+                ln(
+                    "✅ ",
+                    slots_of(lease.slots),
+                    f" in place; whether {vm} sees it I have not heard. Lent to ",
+                    who,
+                    ".",
+                )
+            )
+        elif lease.state is LeaseState.MOVING and move.was_on is False:
+            lines.append(ln("⏳ ", slots_of(lease.slots), f" in place; {vm} is off, so its time has not begun."))
+        elif lease.state is LeaseState.MOVING:
+            lines.append(
+                ln("⚠️ ", slots_of(lease.slots), f" in place, but not seen to work yet. {vm} is not restarted unasked.")
+            )
+    return lines
 
 
 def _left_out(move: Move) -> LineOf | None:

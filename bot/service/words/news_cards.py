@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.model import Lease, LeaseState
+from bot.domain.model import BOT, Lease, LeaseState
 from bot.domain.news import ADMINS
 from bot.service.ports import Code, LineOf, Reply, When
 from bot.service.words.common import (
@@ -13,6 +13,7 @@ from bot.service.words.common import (
     clock_words,
     command,
     head,
+    label_ref,
     listed,
     ln,
     on_machine,
@@ -206,7 +207,7 @@ def returning(t: Telling) -> Reply:
             head(t.cards, f" {'go' if t.many else 'goes'} back", why_tail(t.item.reason)),
             who,
             _comes_out(t),
-            ln(f"From now on {'their' if t.many else 'its'} time no longer counts as yours."),
+            ln(f"From now on {'their' if t.many else 'its'} time no longer counts as yours.", _keep(t)),
             buttons=give_buttons(t.machine, clock_words(t.policy)) if t.item.agreement is None else (MINE,),
         )
     return say(
@@ -216,6 +217,13 @@ def returning(t: Telling) -> Reply:
         if t.item.until is not None
         else ln("When it comes out I do not know yet: no restart is agreed."),
     )
+
+
+def _keep(t: Telling) -> list[Part]:
+    """A card whose time is over (nobody took it away) can be kept while nobody was promised it."""
+    if t.lease is None or t.lease.ended_by != BOT:
+        return []
+    return [" Still needed? While nobody was promised it: ", command(t.policy, f"keep {label_ref(t.lease.label)}"), "."]
 
 
 def _comes_out(t: Telling) -> LineOf:
@@ -266,9 +274,8 @@ def failed(t: Telling) -> Reply:
         ln(
             "I did not take it out; somebody or something else did. The admins know, and it rests until one has looked."
         ),
-        ln("Another one? You get your old place in line back for 3 working days."),
         buttons=(
-            button("Ask again, old place", _again(t), "primary"),
+            button("Ask for another one", _again(t), "primary"),
             button("Why?", f"why{' ' + t.slots[0] if t.slots else ''}"),
         ),
     )

@@ -14,7 +14,6 @@ from bot.service.words.common import (
     it_s,
     ln,
     open_agreements,
-    said,
     say,
     span_of,
     until_words,
@@ -69,8 +68,8 @@ def offer(t: Telling) -> Reply:
         first = head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?")
     return say(
         first,
-        ln(f"It is off for {t.usual} and comes back with the {card_s(count)}. Save first: I do not stop to look."),
-        ln("There now: ", said(t.item.reason), ".") if t.item.reason else None,
+        ln(f"It is off for {t.usual} and comes back with the {card_s(count)}. What runs there ends: save first."),
+        because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), ".") if request is not None else None,
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
         if by

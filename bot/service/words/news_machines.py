@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.model import LeaseState
+from bot.domain.model import Agreement, LeaseState
 from bot.domain.news import ADMINS
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
@@ -15,6 +15,7 @@ from bot.service.words.common import (
     head,
     listed,
     ln,
+    open_agreements,
     say,
     slots_of,
     span_of,
@@ -63,9 +64,7 @@ def machine_gone(t: Telling) -> Reply:
 def last_call(t: Telling) -> Reply:
     """A restart is near: save."""
     move = t.move
-    agreement = t.item.agreement or (
-        t.books.agreements.get(move.agreement) if move is not None and move.agreement else None
-    )
+    agreement = _announced(t)
     firm, now = agreement is not None and agreement.firm, agreement is not None and agreement.now
     at: list[Part] = [" ", When(t.item.until)] if t.item.until is not None else [" soon"]
     work: LineOf | None = None
@@ -73,7 +72,7 @@ def last_call(t: Telling) -> Reply:
         puts = [w.slot for w in move.wishes if w.work.value == "put"]
         takes = [w.slot for w in move.wishes if w.work.value == "take"]
         parts = [[slots_of(s), word] for s, word in ((takes, " out"), (puts, " in")) if s]
-        work = ln("Changed: ", listed(parts), f". It is off for {t.usual}.")
+        work = ln("For: ", listed(parts), f". It is off for {t.usual}.")
     return say(
         head(f"{t.vm} restarts", at, ". Please save your work."),
         work or ln(f"It is off for {t.usual} and then on again."),
@@ -86,6 +85,15 @@ def last_call(t: Telling) -> Reply:
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
         buttons=() if firm else (button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),),
     )
+
+
+def _announced(t: Telling) -> Agreement | None:
+    """The agreement whose restart is announced: given, or the open one that begins when the announcement says."""
+    if t.item.agreement is not None or t.machine is None:
+        return t.item.agreement
+    start = t.move.last_call_for if t.move is not None else None
+    found = [a for a in open_agreements(t.books, t.machine.uuid) if a.window is not None and a.window.start == start]
+    return max(found, key=lambda a: (a.firm, a.now), default=None)
 
 
 def not_now(t: Telling) -> Reply:
@@ -120,11 +128,13 @@ def window_unused(t: Telling) -> Reply:
 def standing_skipped(t: Telling) -> Reply:
     """Somebody works in there, so a standing window is not used."""
     return say(
-        head(f"{t.vm} stays on this time", why_tail(t.item.reason)),
+        head(
+            f"{t.vm} stays on",
+            [" ", When(t.item.until)] if t.item.until is not None else " this time",
+            why_tail(t.item.reason),
+        ),
         ln("A regular restart time is no leave to end work. The soonest other moment that suits you?"),
-        ln("Without an answer I look again ", When(t.item.until), ".")
-        if t.item.until is not None
-        else ln("Without an answer I look again at the next such time."),
+        ln("Without an answer I look again at the next such time."),
         buttons=(
             window_button("When nothing runs", t.machine, "when done", "primary"),
             window_button("Now", t.machine, "now"),
@@ -189,12 +199,12 @@ def undone(t: Telling) -> Reply:
         off = ln(f"{t.vm} was off ", When(m.off_at), " to ", When(m.on_at), ". No disk was touched.")
     stays: LineOf | None = None
     if lease is not None and lease.state is LeaseState.RESERVED:
-        stays = ln(
-            "The card stays reserved for ",
-            t.holder,
-            [" until ", When(t.item.until)] if t.item.until else None,
-            ", then the turn goes on if somebody waits.",
+        late: list[Part] = (
+            [" until ", When(t.item.until)]
+            if t.item.until is not None
+            else [f" for {span_of(t.policy.reserved_free)} once it is free"]
         )
+        stays = ln("The card stays reserved for ", t.holder, late, "; then the turn goes on if somebody waits.")
     elif lease is not None and lease.state is LeaseState.RETURNING:
         stays = ln("The card still sits in it and still is to come out.")
     return say(
@@ -257,7 +267,6 @@ def stuck(t: Telling) -> Reply:
             [", next ", When(t.item.until)] if t.item.until is not None else None,
             ", without end.",
         ),
-        ln("No card was put in; its settings are otherwise as before."),
         buttons=(button(f"Try to start {t.vm} now", f"start{typeable(t.machine)}", "primary"),),
     )
 

@@ -175,7 +175,7 @@ def unknown_kind(f: Facts, policy: Policy) -> Reply:
     """No such kind."""
     kinds = f.many("kinds")
     return no(
-        head('I have no card of the kind "', said(f.text("kind", "?"), 40), '".'),
+        head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
         ln("I have: ", _codes(kinds), ".") if kinds else ln("I have not seen a card yet."),
         NOTHING,
         buttons=[button(f"1 {k}", f"request 1 {k}") for k in kinds[:3] if _typed(k)],
@@ -186,7 +186,7 @@ def unknown_machine(f: Facts, policy: Policy) -> Reply:
     """No such machine, or not registered."""
     mine = f.many("machines")
     return no(
-        head('I know no machine "', said(f.text("machine", "?"), 60), '".'),
+        head('I know no machine "', said(f.text("machine", "that"), 60), '".'),
         ln("Yours: ", _codes(mine), ".") if mine else ln("None of yours is known to me."),
         ln("An admin can add one: ", command(policy, "machine add NAME"), ". Nothing was changed."),
         buttons=(MINE,),
@@ -284,7 +284,7 @@ def in_the_past(f: Facts, policy: Policy) -> Reply:
     text = f.when("text")
     return no(
         head(text, " has passed already.") if text else head("That time has passed already."),
-        ln("What works: a later time, with its day: ", Code("tomorrow 18:00"), ", ", Code("fri 18:00"), "."),
+        ln("What works: a later time, such as ", Code(f.text("hint", "tomorrow 18:00")), "."),
         NOTHING,
     )
 
@@ -296,7 +296,7 @@ def too_long(f: Facts, policy: Policy) -> Reply:
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
         ln("Shorter works at once; near the end, ", command(policy, "extend"), " asks for more."),
         NOTHING,
-        buttons=(button("Until tomorrow 18:00", "extend until tomorrow 18:00"), MINE),
+        buttons=(MINE,),
     )
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from bot.domain.model import BOT, Books, Lease, Machine, Move, PersonId, Request, Work
 from bot.domain.news import ADMINS, CHANNEL, News
 from bot.domain.policy import Policy
-from bot.service.ports import Code, Span
-from bot.service.words.common import Part, name_of, slots_of, tidy, usual_words, wanted, whose
+from bot.service.ports import Span
+from bot.service.words.common import Part, kind_before, name_of, slots_of, usual_words, wanted, whose
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,9 @@ class Telling:
 
     @property
     def kind_cards(self) -> list[Part]:
-        """``T4 `T4-3```, or ``2 T4``."""
+        """The cards, with their kind where the names do not say it."""
         kind = self.lease.kind if self.lease is not None else self.request.kind if self.request is not None else ""
-        if len(self.slots) == 1 and kind:
-            return [f"{tidy(kind, 30)} ", Code(self.slots[0])]
-        return self.cards
+        return [kind_before(kind, self.slots), self.cards]
 
     @property
     def person(self) -> PersonId:

@@ -1,0 +1,105 @@
+"""A dozen messages as people in Berlin read them, kept in ``tests/data/words`` so that their tone can be reviewed.
+
+To see what changed: run with ``WORDS_WRITE=1`` and read the difference in git.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.domain.errors import OverCap, TooMany
+from bot.domain.model import Hold, MoveState, Turn
+from bot.domain.news import News, NewsKind
+from bot.service import words
+from bot.service.ports import Reply
+from tests.service import words_cases as w
+from tests.service.words_rules import check
+
+KEPT = Path(__file__).parent.parent / "data" / "words"
+RESTING = replace(w.cards()["T4-4"], aside=w.RESTED)
+BUSY = (w.lease(), w.lease("8", w.CAROL, w.TRAIN, ("T4-2", "T4-3")), RESTING)
+GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=w.LeaseState.ENDED)
+ASKED = w.request(asked=w.NOW)
+SECOND = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - timedelta(hours=1))
+HELP = [
+    ("request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00]", "ask for a card"),
+    ("status", "who has what, who is in line, where you are"),
+    ("why", "why you wait, and until when"),
+    ("extend [4h / until tomorrow 18:00]", "keep your card longer"),
+    ("release [now / when done / tonight]", "give back, or leave the line"),
+    ("window [nights / tonight / now]", "when your machine may restart"),
+]
+
+
+def told(kind: NewsKind, to: str, *there: object, **facts: object) -> Reply:
+    """A message that nobody asked for."""
+    return words.news(News(kind, to, **facts), w.books(*there), w.NOW, w.POLICY)  # type: ignore[arg-type]
+
+
+def board() -> Reply:
+    agreed = w.agreement(5, w.PYTHON, w.ADA, label="7b")
+    scene = w.scene(w.lease(), w.RETURNING, agreed, w.ACTIVE, RESTING, SECOND)
+    return words.board(scene.books, scene.seen, scene.now, scene.policy, scene.promises)
+
+
+def move(state: MoveState, **other: object) -> Reply:
+    facts = {"steps": w.STEPS, "off_at": w.NOW - 4 * w.MIN, "on_at": w.NOW - w.MIN} | other
+    return words.move_message(w.move(state, **facts), w.books(GAVE, w.MOVING, w.agreement()), w.NOW, w.POLICY)
+
+
+def released() -> Reply:
+    there = (w.request(), w.lease(), w.RETURNING, Hold("T4-2", Turn.NEXT, "12"))
+    return words.released(w.scene(*there), w.ADA.id, [w.RETURNING], [])
+
+
+MESSAGES: dict[str, Callable[[], Reply]] = {
+    "01-request-waits": lambda: words.requested(w.scene(ASKED, *BUSY), ASKED),
+    "02-request-free": lambda: words.requested(w.scene(ASKED), ASKED),
+    "03-offer": lambda: told(
+        NewsKind.OFFER, w.BOB.id, w.OFFERED, request=w.OFFERED, machine=w.R, until=w.NOW + timedelta(minutes=30)
+    ),
+    "04-board": board,
+    "05-move-under-way": lambda: move(MoveState.PROVING),
+    "06-move-went-back": lambda: move(MoveState.UNDOING, reason="vm-r needs 64 GB of memory, and 41 GB are free in esx-01"),
+    "07-given-back": released,
+    "08-why": lambda: words.why(w.scene(w.request(), SECOND, *BUSY), w.CAROL, SECOND),
+    "09-last-call": lambda: told(
+        NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, w.agreement(), machine=w.R, until=w.NOW + timedelta(minutes=10),
+        move=w.move(MoveState.PLANNED, last_call_for=w.NOW),
+    ),
+    "10-it-did-not-work": lambda: told(
+        NewsKind.UNDONE, w.BOB.id, w.RESERVED, machine=w.R, reason="vm-r needs 64 GB of memory, and 41 GB are free in esx-01",
+        move=w.move(MoveState.DONE, undo=True, off_at=w.NOW - 4 * w.MIN, on_at=w.NOW),
+    ),
+    "11-too-many": lambda: words.refusal(TooMany(count=99, most=4, kind="T4"), w.POLICY),
+    "12-over-the-limit": lambda: words.refusal(OverCap(limit=2, have=2, what="requests in line"), w.POLICY),
+    "13-help": lambda: words.helped(w.scene(), w.BOB, HELP, False),
+    "14-firm-night": lambda: told(
+        NewsKind.FIRM_WINDOW, w.ADA.id, w.RETURNING, lease=w.RETURNING, machine=w.PYTHON, until=w.NOW + 8 * w.H,
+        agreement=w.agreement(
+            machine=w.PYTHON, firm=True, person=replace(w.BOB, id="bot"), window=w.Window(w.NOW + 8 * w.H, w.NOW + 15 * w.H)
+        ),
+    ),
+    "15-window-agreed": lambda: words.agreed(w.scene(w.RESERVED), w.agreement(label="12")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_message_is_as_it_was_reviewed(name: str) -> None:
+    reply = MESSAGES[name]()
+    check(reply)
+    shown = w.text(reply) + "\n"
+    kept = KEPT / f"{name}.txt"
+    if os.environ.get("WORDS_WRITE"):
+        kept.write_text(shown, encoding="utf-8")
+    assert shown == kept.read_text(encoding="utf-8")
+
+
+def test_no_kept_message_is_left_over() -> None:
+    assert {p.stem for p in KEPT.glob("*.txt")} == set(MESSAGES)

@@ -1,0 +1,112 @@
+"""The one message of a restart, at each step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.model import Call, CallKind, Hold, LeaseState, MoveState, Outcome, Step, Turn, Wish, Work
+from bot.service import words
+from bot.service.ports import Ping, Reply, Show, When
+from tests.service import words_cases as w
+from tests.service.words_rules import check
+
+GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=LeaseState.ENDED)
+WORLD = w.books(GAVE, w.MOVING, w.agreement())
+
+
+def shown(state: MoveState, **other: object) -> Reply:
+    """The message of a restart of vm-r."""
+    return words.move_message(w.move(state, **other), WORLD, w.NOW, w.POLICY)
+
+
+@pytest.mark.parametrize("state", list(MoveState))
+@pytest.mark.parametrize("steps", [(), w.STEPS[:2], w.STEPS])
+def test_every_state_keeps_the_rules_and_names_both_sides(state: MoveState, steps: tuple[Step, ...]) -> None:
+    reply = shown(state, steps=steps, off_at=w.NOW - 4 * w.MIN, on_at=w.NOW, reason="no memory is free")
+    check(reply)
+    first = w.text(reply).split("\n")[0]
+    assert "T4-3" in first and "ada (vm-python)" in first and "bob (vm-r)" in first
+    assert "Agreed by bob for today 14:30 to today 15:15." in w.text(reply)
+    assert all(s.show is Show.DAY_TIME for line in reply.lines for s in line if isinstance(s, When))
+    assert not any(isinstance(s, Ping) for line in reply.lines for s in line)
+
+
+def test_steps_are_marked_with_their_times_and_only_what_came_of_them() -> None:
+    said = w.text(shown(MoveState.PROVING, steps=w.STEPS, off_at=w.NOW - 4 * w.MIN, on_at=w.NOW - w.MIN))
+    assert [x for x in said.split("\n") if x.startswith("✅")] == [
+        "✅ vm-r off today 14:36",
+        "✅ T4-3 in today 14:37",
+        "✅ vm-r on again today 14:39 (it was off for 3 min)",
+    ]
+    assert "I wait until today 14:59" in said and "not restarted unasked" in said
+
+
+def test_a_wait_says_its_end_and_what_follows() -> None:
+    stopping = w.text(shown(MoveState.STOPPING))
+    assert "about 4 min left" in stopping and "I wait until today 14:43; still on then, I leave it on" in stopping
+    slow = w.text(shown(MoveState.STARTING, shutdown_at=w.NOW - 20 * w.MIN))
+    assert "longer than usual" in slow
+
+
+def test_a_card_that_goes_away_names_who_gets_it() -> None:
+    away = w.move(MoveState.STOPPING, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),))
+    books = w.books(w.RETURNING, w.RESERVED, Hold("T4-2", Turn.NEXT, "12"))
+    first = w.text(words.move_message(away, books, w.NOW, w.POLICY)).split("\n")[0]
+    assert first.startswith("T4-2 goes from ada (vm-python) to bob (vm-r)")
+
+
+def test_cards_in_and_out_in_one_restart_are_one_message() -> None:
+    wishes = (Wish(Work.TAKE, "7b", "T4-2"), Wish(Work.PUT, "12", "T4-3"), Wish(Work.PUT, "12", "T4-1"))
+    both = w.move(MoveState.PLANNED, w.PYTHON, wishes=wishes)
+    first = w.text(words.move_message(both, w.books(w.RETURNING, w.RESERVED), w.NOW, w.POLICY)).split("\n")[0]
+    assert "T4-2 goes from ada (vm-python)" in first and "T4-3 and T4-1 go" in first
+
+
+def test_the_end_says_what_is_known_of_the_card() -> None:
+    def end(lease: object, **other: object) -> str:
+        return w.text(words.move_message(w.move(MoveState.DONE, **other), w.books(lease), w.NOW, w.POLICY))
+
+    assert "T4-3 works, vm-r sees it. Lent to bob until tomorrow 18:00." in end(w.ACTIVE)
+    assert "I have not heard" in end(replace(w.ACTIVE, guest_seen=False))
+    assert "not seen to work yet" in end(w.MOVING)
+    off = end(w.MOVING, was_on=False)
+    assert "its time has not begun" in off and "stays off, as it was found" in off
+
+
+def test_the_way_back_says_why_and_that_all_is_as_before() -> None:
+    back = shown(MoveState.DONE, undo=True, reason="no memory is free")
+    assert "it did not work, all is as it was before" in w.text(back)
+    assert w.text(back).count("no memory is free") == 1
+    told = shown(MoveState.UNDOING, reason="no memory", steps=(Step(w.NOW, "undoing", "no memory"),))
+    assert w.text(told).count("no memory") == 1 and "⚠️ vm-r goes back" in w.text(told)
+
+
+def test_only_before_the_machine_is_off_it_can_be_stopped() -> None:
+    for state in MoveState:
+        can = [b.says for b in shown(state).buttons]
+        assert can == (["stop m7"] if state in (MoveState.PLANNED, MoveState.STOPPING) else [])
+
+
+def test_a_call_that_is_tried_again_says_why() -> None:
+    call = Call(2, CallKind.POWER_ON, w.NOW, "run", Outcome.AGAIN, "vCenter does not answer")
+    assert "Last try: vCenter does not answer." in w.text(shown(MoveState.STARTING, call=call))
+
+
+def test_what_stands_in_the_way_is_in_the_message_and_what_is_left_out_too() -> None:
+    assert "In the way: only 41 GB" in w.text(shown(MoveState.PLANNED, blockers=("only 41 GB are free",)))
+    left = shown(MoveState.STOPPING, left_out=(Wish(Work.PUT, "13", "T4-1"),))
+    assert "Left for another time: T4-1." in w.text(left)
+
+
+def test_a_long_journal_is_cut_at_the_old_end() -> None:
+    steps = tuple(Step(w.NOW - (30 - i) * w.MIN, "refused", f"reason {i}") for i in range(30))
+    said = w.text(shown(MoveState.CHANGING, steps=steps))
+    assert "… 22 earlier steps" in said and "reason 29" in said and "reason 3." not in said
+
+
+def test_books_that_forgot_everything_still_make_a_message() -> None:
+    check(words.move_message(w.move(MoveState.DONE, steps=w.STEPS), w.books(), w.NOW, w.POLICY))
+    nothing = replace(w.move(MoveState.DROPPED), wishes=(), machine="gone", agreement=None, window=None)
+    check(words.move_message(nothing, w.books(), w.NOW, w.POLICY))
