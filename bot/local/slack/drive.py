@@ -294,19 +294,21 @@ class _Events:
         reader = (person, queue)
         self.slack.subscribers.add(reader)
         try:
-            await response.prepare(request)
-            await response.write(b": here\n\n")
-            while True:
-                try:
-                    event = await asyncio.wait_for(queue.get(), PING_S)
-                except TimeoutError:
-                    await response.write(b": ping\n\n")
-                    continue
-                if event["type"] == "bye":
-                    break
-                await response.write(f"data: {json.dumps(event)}\n\n".encode())
+            with self.slack.streaming():
+                await response.prepare(request)
+                await self._write(response, queue)
         except ConnectionError:
             pass  # the reader left
         finally:
             self.slack.subscribers.discard(reader)
         return response
+
+    async def _write(self, response: web.StreamResponse, queue: asyncio.Queue[Json]) -> None:
+        await response.write(b": here\n\n")
+        while True:
+            try:
+                event = await asyncio.wait_for(queue.get(), PING_S)
+            except TimeoutError:
+                await response.write(b": ping\n\n")
+                continue
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())

@@ -174,8 +174,10 @@ class Link:
 
     async def close(self) -> None:
         """Ends everything when the server stops."""
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for ws in list(self.connections):
             await ws.close(code=WSCloseCode.GOING_AWAY)
 

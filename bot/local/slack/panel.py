@@ -29,6 +29,7 @@ def panel_routes(slack: Slack) -> list[web.RouteDef]:
 
 class _Panel:
     def __init__(self, slack: Slack) -> None:
+        self.slack = slack
         self.base = (slack.setup.vcenter_drive or "").rstrip("/")
 
     def _url(self, path: str) -> str | None:
@@ -63,15 +64,19 @@ class _Panel:
             return web.json_response({"error": "no vCenter is connected"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         try:
-            timeout = ClientTimeout(total=None, sock_connect=5)
-            async with (
-                ClientSession(timeout=timeout, trust_env=False) as session,
-                session.get(f"{self.base}/_drive/events") as reply,
-            ):
-                await response.prepare(request)
-                async for chunk in reply.content.iter_any():
-                    await response.write(chunk)
-        except (ClientError, TimeoutError, ConnectionError):
+            with self.slack.streaming():
+                await self._copy(request, response)
+        except (ClientError, TimeoutError, ConnectionError):  # either side left
             if not response.prepared:
                 return web.json_response({"error": "the vCenter does not answer"}, status=502)
         return response
+
+    async def _copy(self, request: web.Request, response: web.StreamResponse) -> None:
+        timeout = ClientTimeout(total=None, sock_connect=5)
+        async with (
+            ClientSession(timeout=timeout, trust_env=False) as session,
+            session.get(f"{self.base}/_drive/events") as reply,
+        ):
+            await response.prepare(request)
+            async for chunk in reply.content.iter_any():
+                await response.write(chunk)

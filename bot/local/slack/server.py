@@ -13,7 +13,7 @@ import json
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ class Slack:
         self.counts: Counter[str] = Counter()  # calls by method
         self.journal: deque[Json] = deque(maxlen=JOURNAL)
         self.subscribers: set[tuple[str | None, asyncio.Queue[Json]]] = set()
+        self.streams: set[asyncio.Task[Any]] = set()  # handlers that write until their reader leaves
         self.space.listeners.append(self._fan_out)
         self.space.watch = self.virtual.unix
         self.link.on_change = lambda n: self.space.tell({"type": "link", "connections": n})
@@ -89,6 +90,24 @@ class Slack:
         for person, queue in self.subscribers:
             if person is None or only is None or person in only:
                 queue.put_nowait(event)
+
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Around an endless handler, so that it ends with the server even if its reader left unnoticed."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.streams.add(task)
+        try:
+            yield
+        finally:
+            self.streams.discard(task)
+
+    async def stop_streams(self) -> None:
+        """Ends all endless handlers."""
+        tasks = list(self.streams)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def keep_watch(self) -> None:
         """Tells the page when the clock file was replaced."""
@@ -275,7 +294,6 @@ async def serving(setup: Setup, port: int = 0) -> AsyncIterator[Running]:
     finally:
         watch.cancel()
         slack.faults.clear()
-        for _, queue in list(slack.subscribers):
-            queue.put_nowait({"type": "bye"})
+        await slack.stop_streams()
         await slack.link.close()
         await runner.cleanup()
