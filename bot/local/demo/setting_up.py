@@ -1,0 +1,29 @@
+"""Set the demo up as an admin would: by saying it in Slack, and by putting each machine's token into its guest."""
+
+from __future__ import annotations
+
+import re
+
+from bot.local.demo.processes import DemoError
+from bot.local.demo.stage import Stage
+
+MACHINES = {"vm-python": "ada", "vm-python-2": "ada", "vm-r": "bob", "vm-train": "carol"}
+"""The registered machines and their owners."""
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{30,}")
+
+
+def set_up(stage: Stage) -> None:
+    """Register the machines, and give each guest its token."""
+    stage.clock.settle()  # the first look: machines are added by name from it
+    for name, owner in MACHINES.items():
+        answer = stage.quietly("dana", f"machine add {name} owners @{owner}")
+        if name not in answer:
+            raise DemoError(f"machine add {name}: {answer}")
+        answer = stage.quietly("dana", f"machine token {name}")
+        found = TOKEN.search(answer)
+        if found is None:
+            raise DemoError(f"machine token {name} gave no token")
+        stage.vcenter("POST", f"vm/{name}/agent", {"url": f"{stage.rig.web}/v1/readings", "token": found.group(0)})
+        stage.vcenter("POST", f"vm/{name}/login", {"user": owner}) if name == "vm-r" else None
+    stage.clock.settle()

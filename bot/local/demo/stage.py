@@ -1,0 +1,187 @@
+"""What a story is told with: people who say and press things, a look at what they see, and expectations by name."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from bot.local.demo.clockwork import Clockwork
+from bot.local.demo.processes import ZONE, DemoError, Rig, http_call
+from bot.local.slack import Drive, DriveError
+
+TOKEN = re.compile(r"<!date\^(\d+)\^([^|>]*)\|[^>]*>")
+PERSON = re.compile(r"<@([A-Z0-9]+)(?:\|([^>]*))?>")
+EMOJI = {":white_check_mark:": "✓", ":hourglass_flowing_sand:": "…", ":warning:": "!", ":x:": "✗"}
+WIDTH = 112
+
+
+class Unmet(Exception):
+    """An expectation did not hold."""
+
+
+class Stage:
+    """A rig with people on it. ``spoil`` names an expectation to be turned round, to show that it can fail."""
+
+    def __init__(self, rig: Rig, clock: Clockwork, out: Callable[[str], None], spoil: str = "") -> None:
+        """``out``: prints a line of the transcript."""
+        self.rig, self.clock, self.out, self.spoil = rig, clock, out, spoil
+        self.slack = Drive(rig.slack["url"])
+        self.met: list[str] = []
+
+    # ---- people
+
+    def say(self, who: str, text: str) -> str:
+        """Somebody types ``/gpu text``; returns what they are answered (plain text)."""
+        self.out("")
+        self.out(f"{self.stamp()}  {who} types  /gpu {text}".rstrip())
+        answer = self.slack.command(who, "#gpu", f"/gpu {text}".rstrip())
+        if not answer.get("acked"):
+            raise DemoError(f"/gpu {text} was not answered: {answer.get('error')}")
+        return self._heard(f"gpubot to {who}", self.text_of(answer.get("response") or answer.get("message") or {}))
+
+    def press(self, who: str, label: str, channel: str = "#gpu") -> str:
+        """Somebody presses a button of the newest message that has it; returns the answer."""
+        self.out("")
+        self.out(f"{self.stamp()}  {who} presses  [{label}]")
+        message = self._with_button(who, channel, label)
+        before = {m["ts"] for m in self.slack.messages(who, channel)}
+        answer = self.slack.click(who, channel, message["ts"], text=label)
+        if not answer.get("acked"):
+            raise DemoError(f"[{label}] was not answered: {answer.get('error')}")
+        found = self.slack.wait(lambda: self._fresh(who, channel, before, message), 10, f"no answer to [{label}]")
+        return self._heard(f"gpubot to {who}", self.plain(found["text"]))
+
+    def _with_button(self, who: str, channel: str, label: str) -> dict[str, Any]:
+        for message in reversed(self.slack.messages(who, channel)):
+            if any(
+                e["text"]["text"] == label
+                for b in message.get("blocks", [])
+                if b["type"] == "actions"
+                for e in b["elements"]
+            ):
+                return message
+        raise DemoError(f"{who} sees no button [{label}] in {channel}")
+
+    def _fresh(self, who: str, channel: str, before: set[str], old: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer to a click: a new message, or the old one replaced."""
+        for message in reversed(self.slack.messages(who, channel)):
+            if message["ts"] not in before or (message["ts"] == old["ts"] and message["text"] != old["text"]):
+                return message
+        return None
+
+    def quietly(self, who: str, text: str) -> str:
+        """As ``say``, without a word in the transcript (setting up)."""
+        answer = self.slack.command(who, "#gpu", f"/gpu {text}")
+        if not answer.get("acked"):
+            raise DemoError(f"/gpu {text} was not answered: {answer.get('error')}")
+        return self.text_of(answer.get("response") or answer.get("message") or {})
+
+    # ---- machines
+
+    def vcenter(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The control side of the stand-in vCenter."""
+        status, text = http_call(method, f"{self.rig.vcenter['drive']}/_drive/{path}", body)
+        if status != 200:
+            raise DemoError(f"vCenter stand-in, {path}: {text}")
+        return dict(json.loads(text))
+
+    def vm(self, name: str) -> dict[str, Any]:
+        """A machine as vCenter knows it."""
+        found = next((v for v in self.vcenter("GET", "state")["vms"] if v["name"] == name), None)
+        if found is None:
+            raise DemoError(f"no VM {name}")
+        return dict(found)
+
+    def cards_in(self, name: str) -> int:
+        """How many cards a machine's settings name."""
+        return len(self.vm(name)["cards"])
+
+    def restarts(self, name: str) -> int:
+        """How often a machine was switched off so far."""
+        entries = self.vcenter("GET", "journal?since=0")["entries"]
+        return sum(1 for e in entries if e["vm"] == name and e["verb"] in ("powered off", "power off", "off"))
+
+    def work(self, name: str, who: str) -> None:
+        """Somebody starts a program on a machine's cards."""
+        self.vcenter("POST", f"vm/{name}/job", {"user": who, "name": "python train.py", "gpu": True})
+        self.out("")
+        self.out(f"{self.stamp()}  {who} starts python train.py in {name}")
+
+    # ---- what is seen
+
+    def board(self) -> str:
+        """The board in #gpu, plain."""
+        found = [m for m in self.slack.messages("ada", "#gpu") if m.get("pinned")]
+        if not found:
+            pins = self.slack.get("state", person="ada")
+            found = [m for m in self.slack.messages("ada", "#gpu") if m["ts"] in json.dumps(pins.get("pins", []))]
+        return self.plain(found[-1]["text"]) if found else ""
+
+    def channel(self) -> list[dict[str, Any]]:
+        """All messages in #gpu that everybody sees."""
+        return [m for m in self.slack.messages("ada", "#gpu") if not m.get("ephemeral")]
+
+    def dms(self, who: str) -> list[str]:
+        """The bot's direct messages to somebody, plain, oldest first."""
+        return [self.plain(m["text"]) for m in self.slack.messages(who, "dm")]
+
+    def show(self, title: str, text: str) -> None:
+        """Print something that people see."""
+        self._heard(title, text)
+
+    # ---- expectations
+
+    def expect(self, name: str, holds: bool, seen: object = "") -> None:
+        """An expectation by name. Raises Unmet."""
+        if name == self.spoil:
+            holds = not holds
+        if not holds:
+            raise Unmet(f"{name}\n      seen: {seen}")
+        self.met.append(name)
+        self.out(f"             ✔ {name}")
+
+    # ---- text
+
+    def stamp(self) -> str:
+        """Virtual time, for the margin."""
+        return self.clock.now().astimezone(ZoneInfo(ZONE)).strftime("%a %H:%M")
+
+    def _heard(self, title: str, text: str) -> str:
+        lines = text.splitlines() or [""]
+        for i, line in enumerate(lines):
+            margin = f"             {title}: " if i == 0 else " " * (15 + len(title))
+            self.out(margin + line)
+        return text
+
+    def text_of(self, message: dict[str, Any]) -> str:
+        """A message's text and its buttons, plain."""
+        text = self.plain(str(message.get("text", "")))
+        labels = [e["text"]["text"] for b in message.get("blocks", []) if b["type"] == "actions" for e in b["elements"]]
+        return text + ("\n" + " ".join(f"[{label}]" for label in labels) if labels else "")
+
+    def plain(self, text: str) -> str:
+        """Slack's markup as a person reads it, times in the site's zone."""
+        text = TOKEN.sub(lambda m: self._instant(int(m.group(1)), m.group(2)), text)
+        text = PERSON.sub(lambda m: "@" + (m.group(2) or self._name(m.group(1))), text)
+        for code, sign in EMOJI.items():
+            text = text.replace(code, sign)
+        return html.unescape(re.sub(r"(?<!\w)\*(.+?)\*(?!\w)", r"\1", text))
+
+    def _instant(self, unix: int, form: str) -> str:
+        at = datetime.fromtimestamp(unix, UTC).astimezone(ZoneInfo(ZONE))
+        today = self.clock.now().astimezone(ZoneInfo(ZONE)).date()
+        days = {0: "today", 1: "tomorrow", -1: "yesterday"}
+        day = days.get((at.date() - today).days, at.strftime("%a %d %b"))
+        return form.replace("{date_short_pretty}", day).replace("{time}", at.strftime("%H:%M"))
+
+    def _name(self, id: str) -> str:
+        people = self.slack.get("state", person="ada").get("people", [])
+        return next((str(p["name"]) for p in people if p.get("id") == id), id)
+
+
+__all__ = ["DriveError", "Stage", "Unmet"]

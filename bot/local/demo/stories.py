@@ -1,0 +1,131 @@
+"""The stories: what a team does in a day, with what everybody must see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from bot.local.demo.stage import Stage
+
+MIN = timedelta(minutes=1)
+Story = Callable[[Stage], None]
+
+
+def one(stage: Stage) -> None:
+    """Four cards, three people: a card is handed over in a restart that both agreed to, and two more in the night."""
+    _a_card_rests(stage)
+    _ada_takes_three(stage)
+    _bob_and_carol_ask(stage)
+    _ada_gives_one(stage)
+    _ada_gives_two_tonight(stage)
+    _the_night(stage)
+
+
+def _a_card_rests(stage: Stage) -> None:
+    stage.say("dana", "drain T4-4 because it fails its self-test")
+    stage.clock.advance(MIN)
+    _board(stage)
+    stage.expect("the drained card is shown resting", _row(stage, "T4-4", "resting"), stage.board())
+    stage.expect("the board counts four cards", "4 cards" in stage.board(), stage.board())
+
+
+def _ada_takes_three(stage: Stage) -> None:
+    answer = stage.say("ada", "request 3 on vm-python restart now")
+    stage.expect("ada is told that vm-python restarts", "vm-python" in answer and "restart" in answer, answer)
+    arrived = stage.clock.until(lambda: any("yours until" in m for m in stage.dms("ada")), 30 * MIN)
+    stage.expect("ada is told that the cards are hers", arrived, stage.dms("ada"))
+    stage.show("gpubot to ada, direct", stage.dms("ada")[-1])
+    stage.expect("three cards sit in vm-python", stage.cards_in("vm-python") == 3, stage.vm("vm-python"))
+    stage.work("vm-python", "ada")
+    stage.clock.advance(2 * MIN)
+    _board(stage)
+    rows = [f"T4-{n}" for n in (1, 2, 3)]
+    stage.expect("the board gives three cards to ada", all(_row(stage, r, "ada") for r in rows), stage.board())
+
+
+def _bob_and_carol_ask(stage: Stage) -> None:
+    answer = stage.say("bob", "request 1")
+    stage.expect("bob is told his place", "next in line" in answer or "first in line" in answer, answer)
+    stage.expect("bob is told a likely and a latest time", "ikely" in answer and "at the latest" in answer, answer)
+    stage.expect("bob is asked when vm-r may restart", "May I restart vm-r" in answer, answer)
+    answer = stage.press("bob", "Yes, any time today")
+    stage.expect("bob's word is taken", "vm-r" in answer, answer)
+    answer = stage.say("carol", "request 2 on vm-train restart tonight")
+    stage.expect("carol is told that she is second", "second" in answer, answer)
+    stage.clock.advance(MIN)
+    _board(stage)
+    stage.expect("the board shows the line in order", _in_order(stage.board(), "1. bob", "2. carol"), stage.board())
+
+
+def _ada_gives_one(stage: Stage) -> None:
+    before = stage.restarts("vm-r")
+    answer = stage.say("ada", "release T4-1 now")
+    stage.expect("ada is thanked, and told of the restart", "T4-1" in answer and "vm-python" in answer, answer)
+    off = stage.clock.until(lambda: stage.cards_in("vm-python") == 2, 20 * MIN)
+    stage.expect("the card leaves vm-python", off, stage.vm("vm-python"))
+    came = stage.clock.until(lambda: any("yours until" in m for m in stage.dms("bob")), 60 * MIN)
+    stage.expect("bob is told that the card is his", came, stage.dms("bob"))
+    stage.show("gpubot to bob, direct", stage.dms("bob")[-1])
+    stage.expect("the card sits in vm-r", stage.cards_in("vm-r") == 1, stage.vm("vm-r"))
+    stage.expect("bob's guest sees the card", len(stage.vm("vm-r")["guest"]["cards"]) == 1, stage.vm("vm-r"))
+    stage.expect("vm-r restarted once", stage.restarts("vm-r") == before + 1, stage.restarts("vm-r"))
+    stage.clock.advance(MIN)
+    moves = [m for m in stage.channel() if "vm-r" in m["text"] and "T4-1" in m["text"] and not m.get("pinned")]
+    stage.expect("one message told every step of vm-r", len(moves) == 1 and bool(moves[0].get("edited")), len(moves))
+    stage.show("#gpu", stage.plain(moves[0]["text"]))
+    _board(stage)
+    stage.expect("the board gives the card to bob", _row(stage, "T4-1", "bob"), stage.board())
+    stage.expect(
+        "only carol is in line now", _in_order(stage.board(), "1. carol") and "2. " not in stage.board(), stage.board()
+    )
+
+
+def _ada_gives_two_tonight(stage: Stage) -> None:
+    answer = stage.say("ada", "release all tonight")
+    stage.expect("ada is told that vm-python restarts tonight", "vm-python" in answer, answer)
+    stage.clock.advance(MIN)
+    _board(stage)
+    given = all(_row(stage, f"T4-{n}", "given back") for n in (2, 3))
+    stage.expect("the board shows both cards given back", given, stage.board())
+    stage.expect("nothing restarts before the night", stage.cards_in("vm-python") == 2, stage.vm("vm-python"))
+
+
+def _the_night(stage: Stage) -> None:
+    before = stage.restarts("vm-train")
+    stage.out("")
+    stage.out("             … the clock is moved to the night …")
+    night = stage.clock.until(lambda: stage.stamp() >= "Mon 22:00", 8 * 60 * MIN, 4 * MIN)
+    stage.expect("the night comes", night, stage.stamp())
+    came = stage.clock.until(lambda: any("yours until" in m for m in stage.dms("carol")), 120 * MIN, MIN)
+    stage.expect("carol is told that the cards are hers", came, stage.dms("carol"))
+    stage.show("gpubot to carol, direct", stage.dms("carol")[-1])
+    stage.expect("both cards sit in vm-train", stage.cards_in("vm-train") == 2, stage.vm("vm-train"))
+    stage.expect(
+        "vm-train restarted once for both", stage.restarts("vm-train") == before + 1, stage.restarts("vm-train")
+    )
+    stage.clock.advance(MIN)
+    _board(stage)
+    rows = all(_row(stage, f"T4-{n}", "carol") for n in (2, 3))
+    stage.expect("the board gives both cards to carol", rows, stage.board())
+    stage.expect("nobody is in line", "In line" not in stage.board() and "1. " not in stage.board(), stage.board())
+    powers = {v["name"]: v["power"] for v in stage.vcenter("GET", "state")["vms"] if not v["template"]}
+    stage.expect("every machine is on", set(powers.values()) == {"on"}, powers)
+
+
+def _board(stage: Stage) -> None:
+    """Wait for the board to be current, then show it."""
+    stage.clock.settle()
+    stage.show("#gpu, pinned", stage.board())
+
+
+def _row(stage: Stage, card: str, word: str) -> bool:
+    """Whether the board's line of a card has a word."""
+    return any(card in line and word in line for line in stage.board().splitlines())
+
+
+def _in_order(text: str, *words: str) -> bool:
+    places = [text.find(w) for w in words]
+    return -1 not in places and places == sorted(places)
+
+
+STORIES: dict[str, Story] = {"1": one}
