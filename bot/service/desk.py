@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import secrets
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from bot.domain.draft import Draft
 from bot.domain.errors import AdminsOnly, NotPossible, Refusal, Unclear
@@ -19,12 +20,16 @@ from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.context import Context, Verb, Verbs
 from bot.service.ports import Ask, Clock, Code, People, Reply, Store
-from bot.service.recording import called, close
+from bot.service.recording import called, chore, close
 
 log = logging.getLogger(__name__)
 
 LONGEST = 1500
 """Characters of one line that are read: a request with a good reason has two hundred."""
+
+
+ZONES_OLD = 30.0
+"""Real seconds for which people's zones are not read again."""
 
 
 class Desk:
@@ -45,6 +50,7 @@ class Desk:
         self._store, self._people, self._clock = store, people, clock
         self._policy, self._kinds, self._wake, self._verbs = policy, tuple(kinds), wake, verbs
         self._remembered: dict[PersonId, Person] = {}
+        self._zones_read: tuple[float, Mapping[PersonId, str]] = (0.0, {})
 
     def hear(self, ask: Ask) -> Reply:
         """Answer one line. Never raises: a refusal is an answer, and anything else is logged and answered with a reference.
@@ -70,43 +76,54 @@ class Desk:
             raise Unclear(
                 text=text[:60] + "…", hint=f"a line of at most {LONGEST} characters; this one has {len(text)}"
             )
+        make = self._contexts(person, verb, text, rest)
         if not verb.writes:
-            return verb.run(self._context(Draft(self._store.read(), self._clock.now()), person, verb, text, rest))
-        return self._write(person, verb, text, rest)
+            return verb.run(make(Draft(self._store.read(), self._clock.now())))
+        return self._write(verb, make)
 
-    def _write(self, person: Person, verb: Verb, text: str, rest: str) -> Reply:
+    def _write(self, verb: Verb, make: Callable[[Draft], Context]) -> Reply:
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
-            context = self._context(draft, person, verb, text, rest)
+            context = make(draft)
             reply = verb.run(context)
             changes, posts = close(draft, self._policy)
             if changes:
                 transaction.record(changes, posts)
         # After the commit: what lives beside the books. A token that could not be kept is answered with an error and never
         # shown, so the old one stays good; an order for a guest that is lost costs a warning in its terminal only.
+        for machine in called(changes):
+            chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
+        if changes:
+            chore("waking the rounds", self._wake)
         for machine, digest in context.tokens.items():
             self._store.set_token(machine, digest, draft.now)
-        for machine in called(changes):
-            self._store.order(machine, "last call", draft.now)
-        if changes:
-            self._wake()
         return reply
 
-    def _context(self, draft: Draft, person: Person, verb: Verb, text: str, rest: str) -> Context:
-        return Context(
+    def _contexts(self, person: Person, verb: Verb, text: str, rest: str) -> Callable[[Draft], Context]:
+        """Makes the context of a draft. What is read besides the books is read now: nothing of it may hold the writer's lock."""
+        seen, readings, zones = self._store.last_look(), self._store.readings(), self._zones()
+        return lambda draft: Context(
             draft=draft,
             person=person,
-            seen=self._store.last_look(),
+            seen=seen,
             policy=self._policy,
             people=self._people,
             kinds=self._kinds,
-            readings=self._store.readings(),
+            readings=readings,
             now=draft.now,
             text=rest,
             whole=text or verb.words[0],
             verbs=self._verbs,
-            zones={person.id: person.zone for person in self._store.persons()},
+            zones=zones,
         )
+
+    def _zones(self) -> Mapping[PersonId, str]:
+        """Zones of everybody who was met, at most ZONES_OLD real seconds old."""
+        read_at, zones = self._zones_read
+        if not zones or self._clock.real() - read_at > ZONES_OLD:
+            zones = {person.id: person.zone for person in self._store.persons()}
+            self._zones_read = (self._clock.real(), zones)
+        return zones
 
     def _person(self, asked: PersonId) -> Person:
         person = self._people.find(asked) if asked else None
@@ -115,7 +132,7 @@ class Desk:
         if not person.active:
             raise NotPossible(what="this", why="your account in the workspace is closed")
         if person.name != person.id and self._remembered.get(person.id) != person:
-            self._store.person_seen(person)  # so that the terminal can name them without Slack
+            chore("remembering a person", partial(self._store.person_seen, person))  # the terminal has no Slack to ask
             self._remembered[person.id] = person
         return person
 

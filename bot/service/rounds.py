@@ -83,6 +83,7 @@ class Rounds:
         self._performer = Performer(store, lab, clock, policy, run, self.poke)
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
+        self._met: dict[PersonId, Person] = {}  # as last remembered by the store
         self._away: dict[str, datetime] = {}  # vCenter -> since when it does not answer
         self._lock = threading.Lock()
         self._pokes = 0  # reasons for a round so far
@@ -213,7 +214,14 @@ class Rounds:
 
     def _known(self, books: Books) -> dict[PersonId, Person]:
         """Everybody whom the rules may ask about."""
-        return {id: self._people.person(id) for id in sorted(_persons(books) | set(self._people.admins()))}
+        people = {id: self._people.person(id) for id in sorted(_persons(books) | set(self._people.admins()))}
+        for person in people.values():
+            if person.name != person.id and self._met.get(person.id) != person:
+                chore(
+                    "remembering a person", partial(self._store.person_seen, person)
+                )  # the terminal has no Slack to ask
+                self._met[person.id] = person
+        return people
 
     def _dry_runs(self, books: Books, sight: Sight) -> dict[int, tuple[str, ...]]:
         """What would stand in the way of each planned move that has a window to come. By move number."""
