@@ -239,6 +239,27 @@ def test_a_foreign_task_keeps_the_machine_busy(lab: Rig) -> None:
     lab.on("vm-r")
 
 
+def test_reinstalled_the_host_has_another_system_id_and_old_backings_are_stale(lab: Rig) -> None:
+    lab.give("vm-r", CARD_1)
+    old = lab.backing(CARD_1).systemId
+    lab.post("host", reinstall=True)
+    assert lab.backing(CARD_1).systemId != old
+    with pytest.raises(vim.fault.GenericVmConfigFault, match="does not match"):
+        lab.on("vm-r")
+    lab.post("vm/vm-r/detach", card=CARD_1)
+    lab.give("vm-r", CARD_1)
+    lab.on("vm-r")
+
+
+def test_what_is_inaccessible_cannot_be_worked_on(lab: Rig) -> None:
+    lab.post("vm/vm-r/inaccessible")
+    lab.post("vm/vm-r/clone", expect=400, to="vm-copy")
+    lab.post("vm/vm-r/template", expect=400)
+    lab.post("vm/vm-r/rename", to="vm-lost")
+    lab.post("vm/vm-lost/inaccessible", inaccessible=False)
+    assert lab.vm("vm-lost").config.name == "vm-lost"
+
+
 def test_passthrough_asked_for_is_in_effect_after_a_reboot_of_the_host(lab: Rig) -> None:
     lab.give("vm-r", CARD_1)
     lab.on("vm-r")

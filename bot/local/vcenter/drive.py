@@ -21,7 +21,7 @@ POST /_drive/vm/NAME/inaccessible         ``{"inaccessible"?: bool}``
 POST /_drive/vm/NAME/question             ``{"text": str or null}``
 POST /_drive/vm/NAME/attach | detach      ``{"card", "lock_memory"?, "user"?}``; by default an admin does it
 POST /_drive/vm/NAME/task                 ``{"seconds"}``: a foreign task keeps the VM busy
-POST /_drive/host                         ``{"maintenance"?, "connection"?, "reboot"?}``
+POST /_drive/host                         ``{"maintenance"?, "connection"?, "reboot"?, "reinstall"?}``
 POST /_drive/card/PCI                     ``{"enabled"?, "fault"?}``
 GET  /_drive/hold                         armed, n, when, seen, total, held (method, vm, since, client_gone) or null, last
 POST /_drive/hold                         ``{"n", "when"?: before|after, "late"?}``: holds the n-th changing call of the bot from now; 0 none

@@ -106,7 +106,7 @@ class Hands:
         with world.lock:
             source = world.inventory.vm(name)
             self._fresh_name(to)
-            config = copy.deepcopy(source.props["config"])
+            config = copy.deepcopy(_config(source))
             config.name, config.template = to, False
             config.uuid, config.instanceUuid = str(uuid.uuid4()), str(uuid.uuid4())
             config.changeVersion = world.change_version()
@@ -132,8 +132,7 @@ class Hands:
             vm = world.inventory.vm(name)
             self._fresh_name(to)
             vm.props["name"] = to
-            if vm.props["config"] is not None:
-                vm.props["config"].name = to
+            (vm.memo.get("config") or _config(vm)).name = to
             world.guest_of(vm).name = to
             world.journal.add(user, "rename", world.tag(vm), was=name)
             world.inventory.touch(vm)
@@ -183,7 +182,7 @@ class Hands:
             vm = world.inventory.vm(name)
             if vm.props["runtime"].powerState != "poweredOff":
                 raise ValueError(f"{name} is not off")
-            vm.props["config"].template = template
+            _config(vm).template = template
             vm.props["resourcePool"] = None if template else vim.ResourcePool("resgroup-10")
             world.journal.add(user, "template", world.tag(vm), template=template)
             world.inventory.touch(vm)
@@ -223,19 +222,21 @@ class Hands:
     # -- the host -------------------------------------------------------------
 
     def host(self, **wanted: Any) -> None:
-        """``maintenance``: bool; ``connection``: connected, disconnected, notResponding; ``reboot``: True."""
+        """``maintenance``: bool; ``connection``: connected, disconnected, notResponding; ``reboot``, ``reinstall``: True."""
         world = self.world
         with world.lock:
             runtime = world.host.props["runtime"]
-            if unknown := sorted(set(wanted) - {"maintenance", "connection", "reboot"}):
+            if unknown := sorted(set(wanted) - {"maintenance", "connection", "reboot", "reinstall"}):
                 raise ValueError(f"unknown: {', '.join(unknown)}")
             connection = wanted.get("connection", runtime.connectionState)
             if connection not in ("connected", "disconnected", "notResponding"):
                 raise ValueError("connection is connected, disconnected or notResponding")
             runtime.inMaintenanceMode = bool(wanted.get("maintenance", runtime.inMaintenanceMode))
             self._connection(connection)
-            if wanted.get("reboot"):
+            if wanted.get("reboot") or wanted.get("reinstall"):
                 self._reboot()
+            if wanted.get("reinstall"):
+                world.system_id = str(uuid.uuid4())  # what was configured with the old one does not start any more
             world.journal.add(ADMIN_USER, "host", **wanted)
             world.inventory.touch(world.host)
 
@@ -282,6 +283,13 @@ class Hands:
         for guest in self.world.guests.values():
             if pci in guest.hardware:
                 guest.configure()  # says what changed
+
+
+def _config(vm: Node) -> DataObject:
+    config = vm.props["config"]
+    if config is None:
+        raise ValueError(f"{vm.name} is inaccessible")
+    return config
 
 
 def _ids(vm: Node) -> list[str]:

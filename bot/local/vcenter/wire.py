@@ -107,6 +107,12 @@ def parse_request(data: bytes) -> Call:
 class _Writer(soap.SoapSerializer):  # type: ignore[misc]
     """pyVmomi's serialiser, made a server's: sparse objects are allowed and references carry their wire name."""
 
+    def __init__(self, out: StringIO) -> None:
+        spaces = soap.SOAP_NSMAP.copy()
+        spaces[NAMESPACE] = ""
+        super().__init__(out, VERSION, spaces)
+        self.outermostAttrs = ""  # a client names its version on each parameter; a server does not
+
     def _Serialize(self, val: Any, info: Any, defNS: str) -> None:
         if val is None or (isinstance(val, list) and not val and info.type is not object):
             return  # required but unset: left off; clients read None
@@ -117,17 +123,11 @@ class _Writer(soap.SoapSerializer):  # type: ignore[misc]
         return attr, name + "Reference" if typ is support.ManagedObject else name
 
 
-def _writer(out: StringIO) -> _Writer:
-    spaces = soap.SOAP_NSMAP.copy()
-    spaces[NAMESPACE] = ""
-    return _Writer(out, VERSION, spaces)
-
-
 def serialise(value: Any, name: str, kind: Any = object) -> str:
     """``value`` as the element ``name``, declared as ``kind``."""
     out = StringIO()
     info = support.Object(name=name, type=kind, version=VERSION, flags=support.F_OPTIONAL)
-    _writer(out).Serialize(value, info)
+    _Writer(out).Serialize(value, info)
     return out.getvalue()
 
 
@@ -142,7 +142,9 @@ def fault(refusal: DataObject, text: str) -> bytes:
     name = support.GetWsdlName(type(refusal))
     out = StringIO()
     info = support.Object(name=name + "Fault", type=object, version=VERSION, flags=0)
-    _writer(out).SerializeFaultDetail(refusal, info)
+    refusal.msg, kept = None, refusal.msg  # pyVmomi's own field: on the wire the text is the faultstring
+    _Writer(out).SerializeFaultDetail(refusal, info)
+    refusal.msg = kept
     detail = out.getvalue().replace(f"<{name}Fault", f'<{name}Fault xmlns="{NAMESPACE}"', 1)
     return _envelope(
         "<soapenv:Fault><faultcode>ServerFaultCode</faultcode>"
