@@ -318,8 +318,11 @@ def _chooser(element: Json, kind: str, at: str, say: Say) -> None:
             values += _options(group, where, (1, 100), rich, say)
     else:
         values = _options(element, at, (least, most), rich, say)
-    first = element.get("initial_option")
-    chosen = [first] if first is not None else list(element.get("initial_options", []))
+    first, several = element.get("initial_option"), element.get("initial_options", [])
+    if not isinstance(several, list):
+        say("must provide an array", f"{at}/initial_options")
+        several = []
+    chosen = [first] if first is not None else several
     for item in chosen:
         if item not in values:
             say("initial option is not among the options", at)
