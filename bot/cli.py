@@ -1,0 +1,171 @@
+"""The command line. Everything heavy is imported when a command runs, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="gpubot",
+    help="The desk for a team's GPUs in vSphere, in Slack.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+local = typer.Typer(
+    help="Stand-ins on this machine: a Slack and a vCenter that speak the real protocols.", no_args_is_help=True
+)
+db = typer.Typer(help="The database: bring it up to date, copy it, bring a copy back.", no_args_is_help=True)
+app.add_typer(local, name="local")
+app.add_typer(db, name="db")
+
+SettingsFile = Annotated[Path, typer.Option("--settings", "-s", help="The settings file.", envvar="GPUBOT_SETTINGS")]
+HERE = Path("gpubot.toml")
+
+
+@app.command()
+def demo(
+    speed: Annotated[
+        float, typer.Option(min=0.1, max=600, help="Virtual seconds a real second, with the page.")
+    ] = 20.0,
+    story: Annotated[str, typer.Option(help="Play this story without a browser, e.g. 1.")] = "",
+    folder: Annotated[
+        Path | None, typer.Option(help="Where settings, database and logs go; else a temporary folder.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
+    spoil: Annotated[
+        str, typer.Option(help="Turn one expectation of the story round, by its name: it must fail.")
+    ] = "",
+) -> None:
+    """Everything on this machine: a local Slack with a page, a local vCenter, and the bot."""
+    from bot.local.demo import play
+
+    raise typer.Exit(play(story=story, speed=speed, folder=folder, port=port, spoil=spoil))
+
+
+@app.command()
+def run(
+    settings: SettingsFile = HERE,
+    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="Run beside another bot (tests only).")] = False,
+) -> None:
+    """Be the bot, until SIGTERM."""
+    logging.basicConfig(
+        level=os.environ.get("GPUBOT_LOG", "INFO").upper(), format="%(asctime)s %(levelname)-7s %(name)s  %(message)s"
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    from bot import wiring
+
+    loaded = _load(settings)
+    try:
+        raise typer.Exit(wiring.run(loaded, single=not beside))
+    except wiring.CannotStart as error:
+        _fail(str(error))
+
+
+@app.command()
+def say(
+    text: Annotated[list[str], typer.Argument(help='What somebody says, e.g. "request 1".')],
+    as_: Annotated[str, typer.Option("--as", help="Who says it: a name or a Slack id.")],
+    settings: SettingsFile = HERE,
+) -> None:
+    """Say something to the desk from the terminal: the same answer as in Slack, with the bot running or not."""
+    from bot import wiring
+
+    loaded = _load(settings)
+    try:
+        reply = wiring.say(loaded, as_, " ".join(text))
+        typer.echo(wiring.plain(loaded, as_, reply))
+    except wiring.CannotStart as error:
+        _fail(str(error))
+    raise typer.Exit(0 if reply.ok else 1)
+
+
+@app.command()
+def pause(
+    why: Annotated[str, typer.Argument(help="A reason; it is public.")],
+    as_: Annotated[str, typer.Option("--as", help="Which admin says it.")],
+    settings: SettingsFile = HERE,
+) -> None:
+    """Stop all acting at once (looking and answering go on). `gpubot say --as ADMIN resume` goes on."""
+    say(["pause", "because", why], as_, settings)
+
+
+@local.command(
+    "vcenter", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)
+def local_vcenter(ctx: typer.Context) -> None:
+    """A vCenter with one host and four T4; prints one line with URL, user and password when ready."""
+    from bot.local.vcenter.__main__ import main as serve
+
+    serve(ctx.args)
+
+
+@local.command(
+    "slack", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)
+def local_slack(ctx: typer.Context) -> None:
+    """A Slack with a page; prints one line with its URL and tokens when ready."""
+    import asyncio
+
+    from bot.local.slack.__main__ import parser, setup_of
+    from bot.local.slack.__main__ import run as serve
+
+    args = parser().parse_args(ctx.args)
+    asyncio.run(serve(setup_of(args), args.port))
+
+
+@db.command("upgrade")
+def db_upgrade(settings: SettingsFile = HERE) -> None:
+    """Bring the database to this program's version."""
+    from bot.edges.store import upgrade
+
+    upgrade(_load(settings).store.url)
+    typer.echo("The database is up to date.")
+
+
+@db.command("backup")
+def db_backup(to: Annotated[Path, typer.Argument(help="The file to write.")], settings: SettingsFile = HERE) -> None:
+    """Copy the database while the bot runs."""
+    from bot.edges.store import backup
+
+    backup(_load(settings).store.url, to)
+    typer.echo(f"Copied to {to}.")
+
+
+@db.command("restore")
+def db_restore(
+    source: Annotated[Path, typer.Argument(help="A file that backup wrote.")], settings: SettingsFile = HERE
+) -> None:
+    """Bring a copy back; the bot must not run."""
+    from bot.edges.store import restore
+
+    restore(_load(settings).store.url, source)
+    typer.echo(f"Restored from {source}.")
+
+
+def _load(path: Path) -> Any:
+    """The settings, or all mistakes at once."""
+    from bot.config import SettingsError, load
+
+    try:
+        return load(path)
+    except SettingsError as error:
+        _fail(str(error))
+
+
+def _fail(text: str) -> Any:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def main() -> None:
+    """The entry point of the package."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""The one file that knows every room: it makes the edges, plugs them into the two doors, starts them and stops them.
+
+Called by ``cli`` alone, which imports it late. Two ways in: :func:`run` is the bot; :func:`say` is one line from the terminal. No rule and
+no sentence of the product lives here, besides what an operator reads when the bot cannot start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot import commands
+from bot.config import Settings
+from bot.domain.policy import Policy
+from bot.edges.beats import Beats, Watch
+from bot.edges.clock import FileClock
+from bot.edges.meter import Meter
+from bot.edges.slack import Link, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
+from bot.edges.store import SqlStore, StoreError, open_store
+from bot.edges.telemetry import push
+from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.lab import ReadOnly, VSphereLab
+from bot.edges.web import Server, WebError, build
+from bot.service import words
+from bot.service.desk import Desk
+from bot.service.known import KnownPeople
+from bot.service.ports import Ask, Lab, Reply
+from bot.service.rounds import Rounds
+
+log = logging.getLogger("gpubot")
+
+CLAIM_TTL = timedelta(seconds=60)
+"""Real time without a heartbeat after which another process may be the bot of a database."""
+
+CHANGED_S = 0.5
+"""Real seconds between two looks at whether another process wrote into the database."""
+
+LINK_DEAD_S = 90.0
+"""Real seconds without a Slack connection after which the process ends, so that its supervisor starts it anew."""
+
+
+class CannotStart(Exception):
+    """The bot cannot start; the text says why and what to do."""
+
+
+# ---- settings into plain values -----------------------------------------------------------------------------------
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The rules' numbers, with the kinds."""
+    return replace(settings.policy(), kinds=dict(settings.kinds))
+
+
+def slack_of(settings: Settings) -> SlackSettings:
+    """What the Slack edge needs. Raises CannotStart if a token is missing."""
+    bot, app = settings.slack.secret("bot_token"), settings.slack.secret("app_token")
+    missing = [f"GPUBOT_SLACK_{n}_TOKEN" for n, token in (("BOT", bot), ("APP", app)) if token is None]
+    if bot is None or app is None:
+        raise CannotStart(f"set {' and '.join(missing)} in the environment (from the app's page at Slack)")
+    if settings.slack.channel is None:
+        raise CannotStart('name the team channel by its id in the settings: [slack] channel = "C0123456789"')
+    return SlackSettings(
+        bot_token=bot.get_secret_value(),
+        app_token=app.get_secret_value(),
+        channel=settings.slack.channel,
+        command=settings.slack.command,
+        api_url=settings.slack.api_url,
+        adapter=settings.slack.adapter,
+        admins=tuple(settings.site.admins),
+        zone=settings.site.zone,
+    )
+
+
+def vcenters_of(settings: Settings) -> list[VCenter]:
+    """The vCenters. Raises CannotStart if there is none, or a password is missing."""
+    if not settings.vcenter:
+        raise CannotStart("name a vCenter in the settings: [vcenter.NAME] with host, user and password_file")
+    found = []
+    for name, section in settings.vcenter.items():
+        password = section.secret(name)
+        if password is None:
+            raise CannotStart(
+                f"[vcenter.{name}] has no password: set password_file, or GPUBOT_VCENTER_{name.upper()}_PASSWORD"
+            )
+        host = f"[{section.host}]" if ":" in section.host else section.host
+        ca_file = Path(section.ca_file) if section.ca_file else None
+        found.append(VCenter(name, f"{host}:{section.port}", section.user, password.get_secret_value(), ca_file))
+    return found
+
+
+def clock_of() -> FileClock:
+    """The clock, by ``GPUBOT_CLOCK``."""
+    return FileClock(os.environ.get("GPUBOT_CLOCK") or None)
+
+
+def kinds_of(settings: Settings) -> tuple[str, ...]:
+    """The kinds that people may ask for."""
+    return tuple(dict.fromkeys(settings.kinds.values()))
+
+
+# ---- one line from the terminal -----------------------------------------------------------------------------------
+
+
+def say(settings: Settings, person: str, text: str) -> Reply:
+    """What the desk answers somebody, with the bot running or not. Raises CannotStart."""
+    clock = clock_of()
+    store = _open(settings, clock)
+    try:
+        people = KnownPeople(store, settings.site.admins, settings.site.zone)
+        found = people.find(person)
+        if found is None:
+            known = ", ".join(sorted(p.name for p in store.persons())) or "nobody yet"
+            raise CannotStart(
+                f"I do not know {person}; I know: {known}. Somebody is known after their first word in Slack."
+            )
+        desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
+        return desk.hear(Ask(found.id, text, "terminal"))
+    finally:
+        store.close()
+
+
+def plain(settings: Settings, person: str, reply: Reply) -> str:
+    """A reply as text for the terminal, times in the person's zone."""
+    clock = clock_of()
+    store = _open(settings, clock)
+    try:
+        people = KnownPeople(store, settings.site.admins, settings.site.zone)
+        found = people.find(person)
+        zone = found.zone if found else settings.site.zone
+        return words.terminal(reply, zone, lambda id: people.person(id).name, clock.now(), settings.slack.command)
+    finally:
+        store.close()
+
+
+def _open(settings: Settings, clock: FileClock) -> SqlStore:
+    try:
+        return open_store(settings.store.url, now=clock.now)
+    except StoreError as error:
+        raise CannotStart(str(error)) from error
+
+
+# ---- the bot ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Bot:
+    """The running bot's parts that others ask about."""
+
+    store: SqlStore
+    clock: FileClock
+    lab: Lab
+    rounds: Rounds
+    beats: Beats
+    link: Link
+    run: str
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """Whether rounds go on and Slack is connected, for ``/healthz``."""
+        troubles = dict(getattr(self.lab, "troubles", {}))
+        connected = self.link.healthy()
+        return connected, {"slack": "connected" if connected else "not connected", "vcenter": troubles or "answers"}
+
+    def ready(self, after: datetime) -> tuple[bool, dict[str, Any]]:
+        """For ``/readyz``."""
+        waits_for = self.rounds.unready(after)
+        return not waits_for, {"waits_for": waits_for} if waits_for else {}
+
+
+def run(settings: Settings, *, single: bool = True) -> int:
+    """Be the bot until SIGTERM or SIGINT. Returns the exit code.
+
+    :param single: refuse to run beside another bot on the same database (a test switches it off)
+    :raises CannotStart: settings, database, port or Slack's tokens
+    """
+    slack, vcenters = slack_of(settings), vcenters_of(settings)
+    clock, policy, run_id = clock_of(), policy_of(settings), secrets.token_hex(4)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with ExitStack() as stack:
+        store = _open(settings, clock)
+        stack.callback(store.close)
+        if single:
+            _claim(store, clock, run_id)
+            stack.callback(store.resign, run_id)
+        bot = _assemble(settings, slack, vcenters, _Made(store, clock, policy, run_id, single), stack)
+        log.info("run %s: level %s, %s", run_id, policy.level, ", ".join(v.name for v in vcenters))
+        return _until_stopped(bot, stop, stack)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What is made first and handed to all."""
+
+    store: SqlStore
+    clock: FileClock
+    policy: Policy
+    run: str
+    single: bool
+
+
+def _claim(store: SqlStore, clock: FileClock, run_id: str) -> None:
+    if not store.claim(run_id, clock.wall(), CLAIM_TTL):
+        raise CannotStart(
+            "another gpubot runs on this database: stop that one first, or give this one a [store] url of its own"
+        )
+
+
+def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter], made: _Made, stack: ExitStack) -> Bot:
+    """Make every part, plug them together, and start all but Slack."""
+    store, clock, policy = made.store, made.clock, made.policy
+    lab: Lab = VSphereLab(vcenters, clock, settings.kinds)
+    stack.callback(lab.close)
+    if policy.level != "act":
+        lab = ReadOnly(lab)
+    client = make_client(slack)
+    people = SlackPeople(client, slack, store.persons)
+    voice = SlackVoice(client, slack.channel, people.name_of)
+    wake = _Later()
+    rounds = Rounds(
+        store, lab, voice, people, clock, policy, made.run, wake,
+        claim=(lambda: store.claim(made.run, clock.wall(), CLAIM_TTL)) if made.single else None,
+        jump=clock.jump,
+    )  # fmt: skip
+    stack.callback(rounds.close)
+    desk = Desk(store, people, clock, policy, kinds_of(settings), rounds.poke, commands.found())
+    app = SlackApp(slack, people, desk.hear)
+    stack.callback(app.close)
+    watches = (Watch("clock", clock.generation), Watch("writes", store.changed, CHANGED_S))
+    beats = Beats(rounds.round, rounds.every, speed=lambda: clock.speed, watches=watches)
+    wake.to = beats.wake
+    link = Link(app.app, slack)
+    bot = Bot(store, clock, lab, rounds, beats, link, made.run)
+    _serve(settings, bot, stack)
+    _start(bot, stack)
+    return bot
+
+
+class _Later:
+    """A call that is plugged in after its caller was made."""
+
+    def __init__(self) -> None:
+        self.to: Callable[[], None] = lambda: None
+
+    def __call__(self) -> None:
+        self.to()
+
+
+def _serve(settings: Settings, bot: Bot, stack: ExitStack) -> None:
+    """The web server: health, readiness, numbers, readings."""
+    routers = [push.router(bot.store, bot.clock.now, bot.rounds.poke)]
+    app = build(routers, bot.health, bot.ready, Meter().text)
+    web = settings.web
+    cert = Path(web.cert_file) if web.cert_file else None
+    key = Path(web.key_file) if web.key_file else None
+    try:
+        server = Server(app, web.host, web.port, cert, key)
+        server.start()
+    except WebError as error:
+        raise CannotStart(str(error)) from error
+    stack.callback(server.stop)
+
+
+def _start(bot: Bot, stack: ExitStack) -> None:
+    """Rounds and voice."""
+    quiet = threading.Event()
+    voice = threading.Thread(target=bot.rounds.run_voice, args=(quiet,), name="voice", daemon=True)
+    voice.start()
+    stack.callback(voice.join, 5)
+    stack.callback(quiet.set)
+    bot.beats.start()
+    stack.callback(bot.beats.stop)
+
+
+def _until_stopped(bot: Bot, stop: threading.Event, stack: ExitStack) -> int:
+    """Connect to Slack, then watch over the connection. Without Slack the rounds go on; it is tried again with growing pauses."""
+    pause = 1.0
+    while not stop.is_set():
+        try:
+            bot.link.open()
+            break
+        except Exception as error:  # noqa: BLE001 - whatever the SDK raises: told, and tried again
+            log.error("Slack cannot be reached, tried again in %.0f s: %s", pause, error)
+            stop.wait(pause)
+            pause = min(60.0, pause * 2)
+    stack.callback(bot.link.close)
+    alive = time.monotonic()
+    while not stop.wait(1.0):
+        if bot.link.healthy():
+            alive = time.monotonic()
+        elif time.monotonic() - alive > LINK_DEAD_S:
+            log.error("no connection to Slack for %.0f s: this process ends, so that it is started anew", LINK_DEAD_S)
+            return 3
+    log.info("run %s ends", bot.run)
+    return 0
