@@ -222,7 +222,7 @@ def helped(scene: Scene, person: Person, shown: Sequence[tuple[str, str]], whole
     machines = sorted(
         (m for m in scene.books.machines.values() if person.id in m.owners and not m.gone), key=lambda m: m.name
     )
-    lines = [ln(command(scene.policy, tidy(_short(usage, whole), 120)), " ", tidy(text, 120)) for usage, text in shown]
+    lines = [ln(command(scene.policy, tidy(_short(usage, whole), 120)), ": ", tidy(text, 120)) for usage, text in shown]
     return say(
         head(
             "Everything you can say, words in any order:" if whole else "I lend GPUs. Say what you need, in any order:"

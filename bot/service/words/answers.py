@@ -58,7 +58,7 @@ def requested(scene: Scene, request: Request) -> Reply:
     return say(
         _asked_head(scene, request, machine, promise),
         promise_line(promise, request.person),
-        *_restart_lines(scene, request, machine),
+        *_restart_lines(scene, request, machine, promise),
         terms_line(scene, machine),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
@@ -128,7 +128,7 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
     return ["I have too little to go by"]
 
 
-def _restart_lines(scene: Scene, request: Request, machine: Machine | None) -> list[LineOf]:
+def _restart_lines(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> list[LineOf]:
     vm, them = name_of(machine), "it" if request.count == 1 else "they"
     seen = Sight(scene.books.cards, scene.seen, {}).machine(request.machine)
     end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy)]
@@ -141,13 +141,11 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None) -> l
                 f", and {vm} is left off.",
             )
         ]
-    lines = [
-        ln(
-            f"When {them} {come}, {vm} restarts once ({usual_words(machine, scene.policy)}) and {'it is' if request.count == 1 else 'they are'} ",
-            end,
-            f". Until then {vm} works as it is.",
-        )
-    ]
+    free = promise is not None and promise.cause == "free_now"
+    when = f"{vm} restarts" if free else f"When {them} {come}, {vm} restarts"
+    is_ = "it is" if request.count == 1 else "they are"
+    takes = usual_words(machine, scene.policy)
+    lines = [ln(f"{when} once ({takes}) and {is_} ", end, f". Until then {vm} works as it is.")]
     if scene.seen is not None and seen is None:
         lines.append(ln(f"I cannot see {vm} in vCenter now; before I do, nothing happens."))
     return lines
@@ -155,11 +153,10 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None) -> l
 
 def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
     """The terms in one line."""
-    night = clock_words(scene.policy)
-    late = span_of(scene.policy.stuck_return)
     return ln(
-        f"Terms: it goes back at its end if somebody waits, and may be asked for sooner if it does nothing. {name_of(machine)} then "
-        f"restarts when you say; {late} late, in its next night ({night}), announced before."
+        "Terms: back at its end if somebody waits, perhaps sooner if it does nothing. For that "
+        f"{name_of(machine)} restarts when you say; {span_of(scene.policy.stuck_return)} late, in its next night "
+        f"({clock_words(scene.policy)}), announced before."
     )
 
 
@@ -195,7 +192,7 @@ def _asks(
             " ",
             _when(agreed, promise),
             ". ",
-            _too_early(agreed, promise) or "I say so before.",
+            _too_early(agreed, promise) or _before(agreed, promise),
         )
     if request.ask_first:
         return ln(
@@ -209,6 +206,11 @@ def _when(agreed: Agreement, promise: Promise | None) -> list[Part]:
     """ "Now" counts from when the card is there."""
     waits = agreed.now and promise is not None and promise.cause != "free_now"
     return ["as soon as the card is there"] if waits else window_words(agreed)
+
+
+def _before(agreed: Agreement, promise: Promise | None) -> str:
+    late = agreed.now and promise is not None and promise.cause != "free_now"
+    return "I say so before, and ask again outside your working hours." if late else "I say so before."
 
 
 def _too_early(agreed: Agreement, promise: Promise | None) -> str:

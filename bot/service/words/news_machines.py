@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.model import Agreement, LeaseState
 from bot.domain.news import ADMINS
-from bot.service.ports import Button, LineOf, Reply, When
+from bot.service.ports import Button, LineOf, Reply, Show, When
 from bot.service.words.common import (
     Part,
     about,
@@ -196,7 +196,13 @@ def undone(t: Telling) -> Reply:
     )
     off = None
     if m is not None and m.off_at is not None and m.on_at is not None:
-        off = ln(f"{t.vm} was off ", When(m.off_at), " to ", When(m.on_at), ". No disk was touched.")
+        off = ln(
+            f"{t.vm} was off ",
+            When(m.off_at),
+            " to ",
+            When(m.on_at, Show.DAY_TIME if t.public else Show.TIME),
+            ". No disk was touched.",
+        )
     stays: LineOf | None = None
     if lease is not None and lease.state is LeaseState.RESERVED:
         late: list[Part] = (

@@ -155,7 +155,7 @@ def bad_count(f: Facts, policy: Policy) -> Reply:
 def too_many(f: Facts, policy: Policy) -> Reply:
     """More than exist."""
     most, kind, count = f.number("most") or 0, f.text("kind", "card"), f.number("count")
-    asked = f"{count} {kind} is" if count else "That is"
+    asked = (f"{count} {kind} is" if count == 1 else f"{count} {kind} are") if count else "That is"
     if most < 1:
         return no(
             head("I have no card to lend yet."),
