@@ -274,7 +274,7 @@ class Guest:
             "boot_id": self.boot_id,
             "seq": self._seq,
             "taken": _iso(now),
-            "interval_s": int(self.habits.interval_s),
+            "interval_s": max(1, round(min(elapsed, self.habits.interval_s))),
             "state": "stopping" if self.state == "stopping" else "running",
             "logins": [{"user": u, "since": _iso(s), "idle_s": 12} for u, s in self.logins.items()],
             "jobs": [

@@ -46,10 +46,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.listening import Listening
+from bot.local.vcenter.planned import Planned
 from bot.local.vcenter.server import SoapServer
 from bot.local.vcenter.shown import state
 from bot.local.vcenter.vmomi import Refusal
-from bot.local.vcenter.world import Planned, World
+from bot.local.vcenter.world import World
 
 MAX_BODY = 1 << 20  # bytes of a request
 EVENTS_GAP_S = 0.1  # real seconds between two events at least

@@ -15,6 +15,7 @@ from bot.local.vcenter import power, rig
 from bot.local.vcenter.hardware import CARDS, device
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.journal import Journal
+from bot.local.vcenter.planned import Planned
 from bot.local.vcenter.reconfigure import Change, Limits, invalid_state
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.tasks import Tasks
@@ -282,31 +283,3 @@ class World:
         for card in config.graphicsInfo:
             card.vm = [holders[card.pciId]] if card.pciId in holders else []
         self.inventory.touch(self.host)
-
-
-class Planned:
-    """A refusal that the drive has ordered."""
-
-    def __init__(self, vm: str, verb: str, reason: str, times: int = 1, fault: str = "GenericVmConfigFault") -> None:
-        """``verb``: "power on" or "reconfigure"; ``times``: 0 is until cleared; ``fault``: a name in ``vim.fault``."""
-        if verb not in ("power on", "reconfigure") or times < 0:
-            raise ValueError("verb is 'power on' or 'reconfigure', times is 0 or more")
-        if not issubclass(getattr(vim.fault, fault, object), vmodl.MethodFault):
-            raise ValueError(f"no fault named {fault}")
-        self.vm, self.verb, self.reason, self.left, self.fault = vm, verb, reason, times, fault
-
-    def matches(self, vm: str, verb: str) -> bool:
-        """Is this the one that is to be refused?"""
-        return self.vm == vm and self.verb == verb
-
-    def use(self) -> bool:
-        """Count one use; True if it was the last."""
-        self.left -= 1
-        return self.left == 0
-
-    def refusal(self) -> Refusal:
-        """The refusal itself."""
-        fault = getattr(vim.fault, self.fault)()
-        if hasattr(fault, "reason"):
-            fault.reason = self.reason
-        return Refusal(fault, self.reason)
