@@ -169,7 +169,7 @@ class FakeLab:
     def _change(self, vm: _Vm, step: LabStep) -> Before:
         if vm.power is not Power.OFF:
             raise Again("the machine is on", timedelta(seconds=1))
-        taken = {pci for other in self.vms.values() if other is not vm for pci in other.cards}
+        taken = {pci for other in self.vms.values() if other is not vm and not other.gone for pci in other.cards}
         if taken & set(step.put):
             raise NeedsPerson("another machine has that card")
         before = Before(vm.reservation_mb, vm.locked)
