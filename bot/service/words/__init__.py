@@ -25,14 +25,16 @@ from bot.service.words.admin import (
     undrained,
 )
 from bot.service.words.answers import accepted, passed, requested
-from bot.service.words.answers_cards import adopted, extended, kept, released, why
+from bot.service.words.answers_cards import adopted, extended, kept, released
 from bot.service.words.answers_windows import agreed, asks_first, not_now, started, stopped, unagreed, windows
-from bot.service.words.board import board, mine, queue, status
+from bot.service.words.board import board
 from bot.service.words.common import Scene
+from bot.service.words.mine import mine, queue, status
 from bot.service.words.moves import move_message
 from bot.service.words.news import news
 from bot.service.words.plain import flat, terminal
 from bot.service.words.refusals import refusal
+from bot.service.words.why import why
 
 __all__ = [
     "Scene",

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, RestWhy
-from bot.domain.queue import line, place
+from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState
+from bot.domain.queue import place
 from bot.domain.sight import Sight
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
 from bot.service.words.common import (
@@ -21,7 +21,6 @@ from bot.service.words.common import (
     card_s,
     clock_words,
     head,
-    listed,
     ln,
     name_of,
     open_agreements,
@@ -62,7 +61,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         terms_line(scene, machine),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
-        buttons=_asked_buttons(scene, request, machine, agreed, promise),
+        buttons=asked_buttons(scene, request, machine, agreed, promise),
     )
 
 
@@ -184,7 +183,7 @@ def _asks(
     scene: Scene, request: Request, machine: Machine | None, agreed: Agreement | None, promise: Promise | None
 ) -> LineOf:
     vm = name_of(machine)
-    if _is_off(scene, request):
+    if is_off(scene, request):
         return ln("There is nothing to do for you.")
     if agreed is not None:
         return ln(
@@ -220,13 +219,15 @@ def _too_early(agreed: Agreement, promise: Promise | None) -> str:
     return "That is likely too early for this card; then I ask again." if agreed.window.end <= promise.likely else ""
 
 
-def _is_off(scene: Scene, request: Request) -> bool:
+def is_off(scene: Scene, request: Request) -> bool:
+    """Whether the request's machine is known to be off."""
     return Sight(scene.books.cards, scene.seen, {}).power(request.machine) is Power.OFF
 
 
-def _asked_buttons(
+def asked_buttons(
     scene: Scene, request: Request, machine: Machine | None, agreed: Agreement | None, promise: Promise | None
 ) -> tuple[Button, ...]:
+    """The answers that a request leaves open."""
     if request.state is RequestState.OFFERED:
         return (
             button("Restart now", f"accept #{request.number} now", "primary"),
@@ -234,7 +235,7 @@ def _asked_buttons(
             button("Pass, keep my place", f"pass #{request.number}"),
         )
     leave = button("Leave the line", f"release #{request.number}")
-    if agreed is not None or _is_off(scene, request) or request.state is RequestState.LEASED:
+    if agreed is not None or is_off(scene, request) or request.state is RequestState.LEASED:
         return (button("Why do I wait?", f"why #{request.number}"), leave)
     if request.ask_first:
         return (
@@ -337,115 +338,3 @@ def passed(scene: Scene, request: Request) -> Reply:
             button("Leave the line", f"release #{request.number}"),
         ),
     )
-
-
-# ---- why -------------------------------------------------------------------------------------------------------------
-
-
-def why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
-    """Why somebody waits: the rule, the people, the times."""
-    mine = request.person == reader
-    who: Part = "You" if mine else Name(request.person)
-    are = "are" if mine else "is"
-    at = place(scene.books, request)
-    if request.state in (RequestState.SERVED, RequestState.WITHDRAWN):
-        over = "given back" if request.state is RequestState.SERVED else "taken out of the line"
-        return say(
-            head(f"#{request.number} is over: {over}."),
-            ln("Asked ", When(request.asked), ", by ", Name(request.person), "."),
-            buttons=(MINE,),
-        )
-    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
-    if ahead:
-        order = [
-            f"{who} {are} {place_word(at)}" if isinstance(who, str) else [who, f" is {place_word(at)}"],
-            ": ",
-            listed(_asked_at(r, reader) for r in ahead[-2:]),
-        ]
-        more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
-        first = head(
-            order, more, ", ", "you " if mine else [who, " "], When(request.asked), ". Nothing else counts here."
-        )
-    else:
-        first = head(who, f" {are} first in line for {wanted(request)} since ", When(request.asked), ".")
-    machine = scene.books.machines.get(request.machine)
-    return say(
-        first,
-        _turn_line(scene, request, mine),
-        promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
-        ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
-        _window_line(scene, request, machine),
-        *standing_still(scene),
-        buttons=_why_buttons(scene, request, machine) if mine else (REQUEST_QUEUE, MINE),
-    )
-
-
-REQUEST_QUEUE = button("Who is in line", "queue")
-
-
-def _asked_at(request: Request, reader: PersonId) -> list[Part]:
-    who: Part = "you" if request.person == reader else Name(request.person)
-    return [who, " asked ", When(request.asked)]
-
-
-def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
-    who: Part = "you" if mine else Name(request.person)
-    if request.state is RequestState.OFFERED and request.offer is not None:
-        return ln(
-            "It is ",
-            "your turn" if mine else "their turn",
-            ": a card is offered, answer by ",
-            When(request.offer.accept_by),
-            ".",
-        )
-    rest = request.rest
-    if rest is None:
-        return None
-    until: list[Part] = [" until ", When(rest.until)] if rest.until is not None else []
-    match rest.why:
-        case RestWhy.PASSED:
-            return ln(
-                who,
-                " passed the last one, so I do not ask again",
-                until,
-                " unless another card comes up. The place is kept.",
-            )
-        case RestWhy.SILENT:
-            return ln(
-                "The last offer was not answered, so I do not ask again",
-                until,
-                " unless another card comes up. The place is kept.",
-            )
-        case RestWhy.STILL_WANTED:
-            return ln(
-                "Two offers were not answered, so I asked whether it is still wanted. Without an answer it leaves the line",
-                [" ", When(rest.until)] if rest.until else None,
-                ".",
-            )
-        case RestWhy.MACHINE:
-            return ln("Its machine is gone or has another owner; it waits for another machine to be named", until, ".")
-        case RestWhy.NO_WINDOW:
-            return ln(
-                "A card was free for a day and its machine could not restart, so the turn went on. It waits for a restart time."
-            )
-
-
-def _window_line(scene: Scene, request: Request, machine: Machine | None) -> LineOf | None:
-    agreed = agreed_for(scene, request)
-    vm = name_of(machine)
-    if agreed is not None:
-        return ln(f"{vm} may restart ", window_words(agreed), ".")
-    return ln(
-        f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
-        if not _is_off(scene, request)
-        else f"{vm} is off, so it needs no restart."
-    )
-
-
-def _why_buttons(scene: Scene, request: Request, machine: Machine | None) -> tuple[Button, ...]:
-    if request.state is RequestState.OFFERED:
-        return _asked_buttons(scene, request, machine, None, None)
-    leave = button("Leave the line", f"release #{request.number}")
-    if agreed_for(scene, request) is not None or _is_off(scene, request):
-        return (REQUEST_QUEUE, leave)
-    return (*restart_buttons(scene, machine, scene.promises.get(request.number))[:2], leave)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.model import BOT, Card, Lease, LeaseState, MoveState, Person, PersonId, Request
+from bot.domain.model import Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import line
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
-from bot.service.words.answers import standing_still, why_request
-from bot.service.words.board import View, card_words, comes_out
 from bot.service.words.common import (
     MINE,
-    QUEUE,
     REQUEST,
     Part,
     Scene,
@@ -250,139 +247,4 @@ def forced(scene: Scene, lease: Lease) -> Reply:
         ),
         ln(Name(lease.person), " is told, with the reason and your name."),
         buttons=(button("Who has what", "status"),),
-    )
-
-
-# ---- why -------------------------------------------------------------------------------------------------------------
-
-
-def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
-    """The answer to ``why``: about a place in line, a card that somebody has, or any card."""
-    if isinstance(thing, Request):
-        lease = next((x for x in scene.books.leases.values() if x.request == thing.number and x.state in _OPEN), None)
-        return why_request(scene, person.id, thing) if lease is None else _why_lease(scene, person.id, lease)
-    if isinstance(thing, Lease):
-        return _why_lease(scene, person.id, thing)
-    if isinstance(thing, Card):
-        return _why_card(scene, thing)
-    waiting = line(scene.books)
-    order = (
-        ln("In line: ", listed(Name(p) for p in dict.fromkeys(r.person for r in waiting[:4])), ".")
-        if waiting
-        else ln("Nobody waits.")
-    )
-    return say(
-        head("You wait for nothing and have no card."),
-        ln("The order is first come, first served; all cards of a request together, and nobody passes."),
-        order,
-        buttons=(REQUEST, QUEUE),
-    )
-
-
-_OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
-
-
-def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
-    """Why somebody has a card, or why it is not there yet, or why it is gone."""
-    mine = lease.person == reader
-    who: Part = "you" if mine else Name(lease.person)
-    vm = machine_word(scene.books, lease.machine)
-    many = len(lease.slots) > 1
-    request = scene.books.requests.get(lease.request)
-    asked: LineOf | None = (
-        ln("Asked ", When(request.asked), " (", Code(label_ref(lease.label)), "); first come, first served.")
-        if request is not None
-        else None
-    )
-    until: list[Part] = [" until ", When(lease.end)] if lease.end is not None else []
-    lines: list[LineOf | None]
-    match lease.state:
-        case LeaseState.RESERVED:
-            agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
-            wait = (
-                ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[-1]), ".")
-                if agreed
-                else ln(f"Missing is a time when {vm} may restart.")
-            )
-            lines = [
-                head(
-                    slots_of(lease.slots),
-                    f" {'are' if many else 'is'} reserved for ",
-                    who,
-                    f" on {vm}, not put in yet.",
-                ),
-                wait,
-                _blockers(scene, lease),
-            ]
-        case LeaseState.MOVING:
-            lines = [
-                head(slots_of(lease.slots), f" {'are' if many else 'is'} on the way into {vm} for ", who, "."),
-                ln("Its time starts when it is seen to work."),
-            ]
-        case LeaseState.ACTIVE if lease.over_time:
-            lines = [
-                head(
-                    who,
-                    f" still {'have' if mine else 'has'} ",
-                    slots_of(lease.slots),
-                    " although the time is over: nobody waited.",
-                ),
-                ln("It goes back first as soon as somebody asks."),
-            ]
-        case LeaseState.ACTIVE:
-            lines = [head(who, f" {'have' if mine else 'has'} ", slots_of(lease.slots), f" in {vm}", until, ".")]
-        case LeaseState.RETURNING:
-            words = comes_out_words(scene, lease)
-            lines = [
-                head(slots_of(lease.slots), f" {'go' if many else 'goes'} back from ", who, f" ({vm})."),
-                ln("Out ", words, ".") if words else ln(f"When {vm} restarts is not agreed yet."),
-                because(lease.reason),
-                _blockers(scene, lease),
-            ]
-        case _:
-            by: Part = (
-                None
-                if lease.ended_by == BOT
-                else [", by ", "you" if lease.ended_by == reader else Name(lease.ended_by)]
-            )
-            lines = [
-                head(f"{label_ref(lease.label)} is over: ", slots_of(lease.slots), " of ", who, by, "."),
-                because(lease.reason),
-                ln("Since ", When(lease.changed), "."),
-            ]
-    return say(*lines, asked, *standing_still(scene), buttons=_why_buttons(scene, lease, mine))
-
-
-def _blockers(scene: Scene, lease: Lease) -> LineOf | None:
-    found = [
-        b
-        for m in scene.books.moves.values()
-        if m.machine == lease.machine and m.state is MoveState.PLANNED
-        for b in m.blockers
-    ]
-    return because("; ".join(found), "In the way: ")
-
-
-def _why_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]:
-    if not mine or lease.state not in _OPEN:
-        return (QUEUE, MINE)
-    machine = scene.books.machines.get(lease.machine)
-    if lease.state is LeaseState.RETURNING and comes_out(scene.books, lease) is None:
-        return give_buttons(machine, clock_words(scene.policy))
-    return (MINE, button("Give it back", f"release {label_ref(lease.label)}"))
-
-
-def _why_card(scene: Scene, card: Card) -> Reply:
-    view = View(scene.books, scene.seen, scene.now)
-    since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
-    first = next((r for r in line(scene.books) if r.kind == card.kind), None)
-    free = view.word(card) == "free"
-    return say(
-        head(Code(card.name), " is ", card_words(view, card, scene.policy), "."),
-        since,
-        ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
-        ln("Nobody waits for one.") if free and first is None else None,
-        ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
-        *standing_still(scene),
-        buttons=(REQUEST, QUEUE),
     )

@@ -28,30 +28,22 @@ from bot.domain.model import (
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
-from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
+from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
     MINE,
     NO_PROMISES,
-    QUEUE,
     REQUEST,
     WHY,
     Part,
-    Scene,
-    button,
-    command,
     count_of,
     head,
-    label_ref,
-    listed,
     ln,
     machine_word,
     name_of,
     open_agreements,
-    place_word,
     said,
     say,
-    slots_of,
     tidy,
     until_words,
     wanted,
@@ -151,10 +143,10 @@ def board(
     view = View(books, seen, now)
     return say(
         head(summary(view)),
-        _paused(books),
+        paused_line(books),
         *card_lines(view, policy),
         *line_lines(books, now, promises),
-        _as_of(view),
+        as_of_line(view),
         buttons=(REQUEST, MINE, WHY if line(books) else HELP),
     )
 
@@ -235,11 +227,11 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
         case LeaseState.ACTIVE:
             return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
         case LeaseState.RETURNING:
-            return [*where, ", given back", _comes_out(view.books, lease), then, checked]
+            return [*where, ", given back", comes_out_tail(view.books, lease), then, checked]
         case LeaseState.MOVING:
             return ["on its way to ", *where]
         case _:
-            return ["reserved for ", *where, _restart(view.books, lease)]
+            return ["reserved for ", *where, restart_tail(view.books, lease)]
 
 
 def comes_out(books: Books, lease: Lease) -> datetime | None:
@@ -258,7 +250,8 @@ def comes_out(books: Books, lease: Lease) -> datetime | None:
 _OVER = (MoveState.DONE, MoveState.DROPPED)
 
 
-def _comes_out(books: Books, lease: Lease) -> list[Part]:
+def comes_out_tail(books: Books, lease: Lease) -> list[Part]:
+    """When a card that is given back comes out, to put behind "given back"."""
     by = comes_out(books, lease)
     if by is not None:
         return [", comes out by ", When(by)]
@@ -268,7 +261,8 @@ def _comes_out(books: Books, lease: Lease) -> list[Part]:
     return [", comes out when its machine restarts: no time agreed yet"]
 
 
-def _restart(books: Books, lease: Lease) -> list[Part]:
+def restart_tail(books: Books, lease: Lease) -> list[Part]:
+    """When a machine restarts to take a reserved card, to put behind it."""
     agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
     return [", restarts ", window_words(agreed[0], public=True)] if agreed else [", waits for a time to restart"]
 
@@ -285,7 +279,7 @@ def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> 
                 f"{place}. ",
                 Name(request.person),
                 f" · {wanted(request)} for {machine_word(books, request.machine)}",
-                _stand(request, now, promises),
+                stand_tail(request, now, promises),
             )
         )
     if len(waiting) > WAITING_SHOWN:
@@ -293,7 +287,8 @@ def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> 
     return lines
 
 
-def _stand(request: Request, now: datetime, promises: Mapping[int, Promise]) -> list[Part]:
+def stand_tail(request: Request, now: datetime, promises: Mapping[int, Promise]) -> list[Part]:
+    """How a request stands, to put behind it: asked, resting, likely by, or nothing."""
     if request.state is RequestState.OFFERED and request.offer is not None:
         return [", is asked, answer by ", When(request.offer.accept_by)]
     if request.rest is not None:
@@ -314,7 +309,8 @@ def _up(at: datetime) -> datetime:
     return epoch + -(-(at - epoch) // STEP) * STEP
 
 
-def _paused(books: Books) -> LineOf | None:
+def paused_line(books: Books) -> LineOf | None:
+    """Who paused and why, if anybody did."""
     if not books.paused:
         return None
     who, reason = paused_by(books.paused)
@@ -332,7 +328,8 @@ def paused_by(word: str) -> tuple[PersonId, str]:
     return ("", word.strip()) if who == BOT else (who, reason.strip())
 
 
-def _as_of(view: View) -> LineOf:
+def as_of_line(view: View) -> LineOf:
+    """How old what is shown is."""
     if view.seen is None:
         return ln("I have not seen vCenter yet: this is what my books say.")
     if view.now - view.seen.at > OLD:
@@ -344,125 +341,3 @@ def _as_of(view: View) -> LineOf:
     changes = [*(x.changed for x in books.leases.values()), *(m.changed for m in books.moves.values())]
     changes += [r.changed or r.asked for r in books.requests.values()]
     return ln("As of ", When(max([floor, *(c for c in changes if c <= view.now)])), ".")
-
-
-# ---- for one person ------------------------------------------------------------------------------------------------
-
-
-def status(scene: Scene, person: PersonId) -> Reply:
-    """Bare ``/gpu``: the board, my cards and my place in one answer."""
-    view = View(scene.books, scene.seen, scene.now)
-    own = _own_lines(scene, view, person)
-    return say(
-        head(_you(scene, person), f" {summary(view)}."),
-        _paused(scene.books),
-        *card_lines(view, scene.policy),
-        *line_lines(scene.books, scene.now, scene.promises),
-        ln(Bold("You")) if own else None,
-        *own,
-        _as_of(view),
-        buttons=(REQUEST, *_own_buttons(scene, person), QUEUE, HELP),
-    )
-
-
-def mine(scene: Scene, person: PersonId) -> Reply:
-    """My cards, my place in line, my machines."""
-    view = View(scene.books, scene.seen, scene.now)
-    own = _own_lines(scene, view, person)
-    machines = [m for m in scene.books.machines.values() if person in m.owners]
-    theirs: Part = listed(name_of(m) for m in sorted(machines, key=lambda m: m.name)[:6])
-    return say(
-        head(_you(scene, person)),
-        *own,
-        ln("Your machines: ", theirs, f" and {len(machines) - 6} more." if len(machines) > 6 else ".")
-        if machines
-        else ln(
-            "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
-        ),
-        buttons=(*_own_buttons(scene, person), REQUEST, QUEUE),
-    )
-
-
-def _you(scene: Scene, person: PersonId) -> list[Part]:
-    have = sum(len(x.slots) for x in _leases(scene.books, person) if x.state in (LeaseState.ACTIVE, LeaseState.MOVING))
-    places = [i for i, r in enumerate(line(scene.books), 1) if r.person == person]
-    cards = f"You have {count_of(have, 'card')}" if have else "You have no card"
-    return [f"{cards} and are {place_word(places[0])}." if places else f"{cards}."]
-
-
-def _leases(books: Books, person: PersonId) -> list[Lease]:
-    open_ = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
-    return sorted(
-        (x for x in books.leases.values() if x.person == person and x.state in open_),
-        key=lambda x: (x.request, x.label),
-    )
-
-
-def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
-    lines = []
-    for lease in _leases(scene.books, person)[:6]:
-        ref, vm = Code(label_ref(lease.label)), machine_word(scene.books, lease.machine)
-        lines.append(
-            ln(
-                ref,
-                " ",
-                slots_of(lease.slots),
-                f" in {vm}" if lease.state is not LeaseState.RESERVED else f" for {vm}",
-                _mine(scene, view, lease),
-            )
-        )
-    for request in [r for r in line(scene.books) if r.person == person][:4]:
-        vm = machine_word(scene.books, request.machine)
-        lines.append(
-            ln(
-                Code(f"#{request.number}"),
-                f" {wanted(request)} for {vm}, asked ",
-                When(request.asked),
-                _stand(request, scene.now, scene.promises),
-            )
-        )
-    return lines
-
-
-def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
-    match lease.state:
-        case LeaseState.ACTIVE if lease.over_time:
-            return [": your time is over, nobody waits, it stays for now"]
-        case LeaseState.ACTIVE:
-            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
-        case LeaseState.RETURNING:
-            return [", given back", _comes_out(scene.books, lease)]
-        case LeaseState.MOVING:
-            return [", on its way to you"]
-        case _:
-            return [", reserved for you", _restart(scene.books, lease)]
-
-
-def _own_buttons(scene: Scene, person: PersonId) -> list[Button]:
-    held = [x for x in _leases(scene.books, person) if x.state is LeaseState.ACTIVE]
-    waits = [r for r in line(scene.books) if r.person == person]
-    out: list[Button] = []
-    if waits:
-        out.append(button("Why do I wait?", f"why #{waits[0].number}"))
-    if held:
-        out.append(
-            button(
-                f"Give {held[0].slots[0] if len(held[0].slots) == 1 else label_ref(held[0].label)} back",
-                f"release #{held[0].label}",
-            )
-        )
-    return out
-
-
-def queue(scene: Scene) -> Reply:
-    """Who is in line."""
-    waiting = line(scene.books)
-    if not waiting:
-        return say(head("Nobody is in line."), buttons=(REQUEST, MINE))
-    first = waiting[0]
-    return say(
-        head(f"{count_of(len(waiting), 'request')} in line, next: ", Name(first.person), f" for {wanted(first)}."),
-        *line_lines(scene.books, scene.now, scene.promises)[1:],
-        ln("First come, first served; all cards of a request together."),
-        buttons=(WHY, MINE, REQUEST),
-    )

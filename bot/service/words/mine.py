@@ -1,0 +1,165 @@
+"""Who has what, for one person: bare ``/gpu``, ``mine`` and ``queue``."""
+
+from __future__ import annotations
+
+from bot.domain.model import (
+    Books,
+    Lease,
+    LeaseState,
+    PersonId,
+)
+from bot.domain.queue import line
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
+from bot.service.words.board import (
+    View,
+    as_of_line,
+    card_lines,
+    comes_out_tail,
+    line_lines,
+    paused_line,
+    restart_tail,
+    stand_tail,
+    summary,
+)
+from bot.service.words.common import (
+    HELP,
+    MINE,
+    QUEUE,
+    REQUEST,
+    WHY,
+    Part,
+    Scene,
+    button,
+    command,
+    count_of,
+    head,
+    label_ref,
+    listed,
+    ln,
+    machine_word,
+    name_of,
+    place_word,
+    say,
+    slots_of,
+    until_words,
+    wanted,
+)
+
+
+def status(scene: Scene, person: PersonId) -> Reply:
+    """Bare ``/gpu``: the board, my cards and my place in one answer."""
+    view = View(scene.books, scene.seen, scene.now)
+    own = _own_lines(scene, view, person)
+    return say(
+        head(_you(scene, person), f" {summary(view)}."),
+        paused_line(scene.books),
+        *card_lines(view, scene.policy),
+        *line_lines(scene.books, scene.now, scene.promises),
+        ln(Bold("You")) if own else None,
+        *own,
+        as_of_line(view),
+        buttons=(REQUEST, *_own_buttons(scene, person), QUEUE, HELP),
+    )
+
+
+def mine(scene: Scene, person: PersonId) -> Reply:
+    """My cards, my place in line, my machines."""
+    view = View(scene.books, scene.seen, scene.now)
+    own = _own_lines(scene, view, person)
+    machines = [m for m in scene.books.machines.values() if person in m.owners]
+    theirs: Part = listed(name_of(m) for m in sorted(machines, key=lambda m: m.name)[:6])
+    return say(
+        head(_you(scene, person)),
+        *own,
+        ln("Your machines: ", theirs, f" and {len(machines) - 6} more." if len(machines) > 6 else ".")
+        if machines
+        else ln(
+            "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
+        ),
+        buttons=(*_own_buttons(scene, person), REQUEST, QUEUE),
+    )
+
+
+def _you(scene: Scene, person: PersonId) -> list[Part]:
+    have = sum(len(x.slots) for x in _leases(scene.books, person) if x.state in (LeaseState.ACTIVE, LeaseState.MOVING))
+    places = [i for i, r in enumerate(line(scene.books), 1) if r.person == person]
+    cards = f"You have {count_of(have, 'card')}" if have else "You have no card"
+    return [f"{cards} and are {place_word(places[0])}." if places else f"{cards}."]
+
+
+def _leases(books: Books, person: PersonId) -> list[Lease]:
+    open_ = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+    return sorted(
+        (x for x in books.leases.values() if x.person == person and x.state in open_),
+        key=lambda x: (x.request, x.label),
+    )
+
+
+def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
+    lines = []
+    for lease in _leases(scene.books, person)[:6]:
+        ref, vm = Code(label_ref(lease.label)), machine_word(scene.books, lease.machine)
+        lines.append(
+            ln(
+                ref,
+                " ",
+                slots_of(lease.slots),
+                f" in {vm}" if lease.state is not LeaseState.RESERVED else f" for {vm}",
+                _mine(scene, view, lease),
+            )
+        )
+    for request in [r for r in line(scene.books) if r.person == person][:4]:
+        vm = machine_word(scene.books, request.machine)
+        lines.append(
+            ln(
+                Code(f"#{request.number}"),
+                f" {wanted(request)} for {vm}, asked ",
+                When(request.asked),
+                stand_tail(request, scene.now, scene.promises),
+            )
+        )
+    return lines
+
+
+def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
+    match lease.state:
+        case LeaseState.ACTIVE if lease.over_time:
+            return [": your time is over, nobody waits, it stays for now"]
+        case LeaseState.ACTIVE:
+            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
+        case LeaseState.RETURNING:
+            return [", given back", comes_out_tail(scene.books, lease)]
+        case LeaseState.MOVING:
+            return [", on its way to you"]
+        case _:
+            return [", reserved for you", restart_tail(scene.books, lease)]
+
+
+def _own_buttons(scene: Scene, person: PersonId) -> list[Button]:
+    held = [x for x in _leases(scene.books, person) if x.state is LeaseState.ACTIVE]
+    waits = [r for r in line(scene.books) if r.person == person]
+    out: list[Button] = []
+    if waits:
+        out.append(button("Why do I wait?", f"why #{waits[0].number}"))
+    if held:
+        out.append(
+            button(
+                f"Give {held[0].slots[0] if len(held[0].slots) == 1 else label_ref(held[0].label)} back",
+                f"release #{held[0].label}",
+            )
+        )
+    return out
+
+
+def queue(scene: Scene) -> Reply:
+    """Who is in line."""
+    waiting = line(scene.books)
+    if not waiting:
+        return say(head("Nobody is in line."), buttons=(REQUEST, MINE))
+    first = waiting[0]
+    return say(
+        head(f"{count_of(len(waiting), 'request')} in line, next: ", Name(first.person), f" for {wanted(first)}."),
+        *line_lines(scene.books, scene.now, scene.promises)[1:],
+        ln("First come, first served; all cards of a request together."),
+        buttons=(WHY, MINE, REQUEST),
+    )

@@ -1,0 +1,273 @@
+"""Answers to ``why``: the rule, the people and the times behind a place in line, a card that somebody has, or any card."""
+
+from __future__ import annotations
+
+from bot.domain.model import (
+    BOT,
+    Card,
+    Lease,
+    LeaseState,
+    Machine,
+    MoveState,
+    Person,
+    PersonId,
+    Request,
+    RequestState,
+    RestWhy,
+)
+from bot.domain.queue import line, place
+from bot.service.ports import Button, Code, LineOf, Name, Reply, When
+from bot.service.words.answers import agreed_for, asked_buttons, is_off, promise_line, restart_buttons, standing_still
+from bot.service.words.answers_cards import comes_out_words
+from bot.service.words.board import View, card_words, comes_out
+from bot.service.words.common import (
+    MINE,
+    QUEUE,
+    REQUEST,
+    Part,
+    Scene,
+    because,
+    button,
+    clock_words,
+    head,
+    label_ref,
+    listed,
+    ln,
+    machine_word,
+    name_of,
+    open_agreements,
+    place_word,
+    say,
+    slots_of,
+    wanted,
+    window_words,
+)
+from bot.service.words.news_line import give_buttons
+
+
+def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
+    """The answer to ``why``: about a place in line, a card that somebody has, or any card."""
+    if isinstance(thing, Request):
+        lease = next((x for x in scene.books.leases.values() if x.request == thing.number and x.state in _OPEN), None)
+        return _why_request(scene, person.id, thing) if lease is None else _why_lease(scene, person.id, lease)
+    if isinstance(thing, Lease):
+        return _why_lease(scene, person.id, thing)
+    if isinstance(thing, Card):
+        return _why_card(scene, thing)
+    waiting = line(scene.books)
+    order = (
+        ln("In line: ", listed(Name(p) for p in dict.fromkeys(r.person for r in waiting[:4])), ".")
+        if waiting
+        else ln("Nobody waits.")
+    )
+    return say(
+        head("You wait for nothing and have no card."),
+        ln("The order is first come, first served; all cards of a request together, and nobody passes."),
+        order,
+        buttons=(REQUEST, QUEUE),
+    )
+
+
+_OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+
+
+def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
+    """Why somebody has a card, or why it is not there yet, or why it is gone."""
+    request = scene.books.requests.get(lease.request)
+    asked: LineOf | None = None
+    if request is not None:
+        ref = Code(label_ref(lease.label))
+        asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
+    buttons = _lease_buttons(scene, lease, lease.person == reader)
+    return say(*_stands(scene, reader, lease), asked, *standing_still(scene), buttons=buttons)
+
+
+def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]:
+    """Where it stands, and what is missing."""
+    mine = lease.person == reader
+    who: Part = "you" if mine else Name(lease.person)
+    vm = machine_word(scene.books, lease.machine)
+    many = len(lease.slots) > 1
+    cards = slots_of(lease.slots)
+    match lease.state:
+        case LeaseState.RESERVED:
+            first = head(cards, f" {'are' if many else 'is'} reserved for ", who, f" on {vm}, not put in yet.")
+            return [first, _missing(scene, lease, vm), _blockers(scene, lease)]
+        case LeaseState.MOVING:
+            first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, ".")
+            return [first, ln("Its time starts when it is seen to work.")]
+        case LeaseState.ACTIVE if lease.over_time:
+            has = f" still {'have' if mine else 'has'} "
+            first = head(_capital(who), has, cards, " although the time is over: nobody waited.")
+            return [first, ln("It goes back first as soon as somebody asks.")]
+        case LeaseState.ACTIVE:
+            until: Part = [" until ", When(lease.end)] if lease.end is not None else None
+            return [head(_capital(who), f" {'have' if mine else 'has'} ", cards, f" in {vm}", until, ".")]
+        case LeaseState.RETURNING:
+            words = comes_out_words(scene, lease)
+            first = head(cards, f" {'go' if many else 'goes'} back from ", who, f" ({vm}).")
+            out = ln("Out ", words, ".") if words else ln(f"When {vm} restarts is not agreed yet.")
+            return [first, out, because(lease.reason), _blockers(scene, lease)]
+        case _:
+            by: Part = (
+                None
+                if lease.ended_by == BOT
+                else [", by ", "you" if lease.ended_by == reader else Name(lease.ended_by)]
+            )
+            first = head(f"{label_ref(lease.label)} is over: ", cards, " of ", who, by, ".")
+            return [first, because(lease.reason), ln("Since ", When(lease.changed), ".")]
+
+
+def _capital(who: Part) -> Part:
+    return "You" if who == "you" else who
+
+
+def _missing(scene: Scene, lease: Lease, vm: str) -> LineOf:
+    agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
+    if agreed:
+        return ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[-1]), ".")
+    return ln(f"Missing is a time when {vm} may restart.")
+
+
+def _blockers(scene: Scene, lease: Lease) -> LineOf | None:
+    found = [
+        b
+        for m in scene.books.moves.values()
+        if m.machine == lease.machine and m.state is MoveState.PLANNED
+        for b in m.blockers
+    ]
+    return because("; ".join(found), "In the way: ")
+
+
+def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]:
+    if not mine or lease.state not in _OPEN:
+        return (QUEUE, MINE)
+    machine = scene.books.machines.get(lease.machine)
+    if lease.state is LeaseState.RETURNING and comes_out(scene.books, lease) is None:
+        return give_buttons(machine, clock_words(scene.policy))
+    return (MINE, button("Give it back", f"release {label_ref(lease.label)}"))
+
+
+def _why_card(scene: Scene, card: Card) -> Reply:
+    view = View(scene.books, scene.seen, scene.now)
+    since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
+    first = next((r for r in line(scene.books) if r.kind == card.kind), None)
+    free = view.word(card) == "free"
+    return say(
+        head(Code(card.name), " is ", card_words(view, card, scene.policy), "."),
+        since,
+        ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
+        ln("Nobody waits for one.") if free and first is None else None,
+        ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
+        *standing_still(scene),
+        buttons=(REQUEST, QUEUE),
+    )
+
+
+# ---- a place in line -------------------------------------------------------------------------------------------------
+
+
+def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
+    """Why somebody waits: the rule, the people, the times."""
+    mine = request.person == reader
+    who: Part = "You" if mine else Name(request.person)
+    are = "are" if mine else "is"
+    at = place(scene.books, request)
+    if request.state in (RequestState.SERVED, RequestState.WITHDRAWN):
+        over = "given back" if request.state is RequestState.SERVED else "taken out of the line"
+        return say(
+            head(f"#{request.number} is over: {over}."),
+            ln("Asked ", When(request.asked), ", by ", Name(request.person), "."),
+            buttons=(MINE,),
+        )
+    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
+    if ahead:
+        order = [
+            f"{who} {are} {place_word(at)}" if isinstance(who, str) else [who, f" is {place_word(at)}"],
+            ": ",
+            listed(_asked_at(r, reader) for r in ahead[-2:]),
+        ]
+        more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
+        first = head(
+            order, more, ", ", "you " if mine else [who, " "], When(request.asked), ". Nothing else counts here."
+        )
+    else:
+        first = head(who, f" {are} first in line for {wanted(request)} since ", When(request.asked), ".")
+    machine = scene.books.machines.get(request.machine)
+    return say(
+        first,
+        _turn_line(scene, request, mine),
+        promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
+        ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
+        _window_line(scene, request, machine),
+        *standing_still(scene),
+        buttons=_request_buttons(scene, request, machine) if mine else (QUEUE, MINE),
+    )
+
+
+def _asked_at(request: Request, reader: PersonId) -> list[Part]:
+    who: Part = "you" if request.person == reader else Name(request.person)
+    return [who, " asked ", When(request.asked)]
+
+
+def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
+    who: Part = "you" if mine else Name(request.person)
+    if request.state is RequestState.OFFERED and request.offer is not None:
+        return ln(
+            "It is ",
+            "your turn" if mine else "their turn",
+            ": a card is offered, answer by ",
+            When(request.offer.accept_by),
+            ".",
+        )
+    rest = request.rest
+    if rest is None:
+        return None
+    until: list[Part] = [" until ", When(rest.until)] if rest.until is not None else []
+    match rest.why:
+        case RestWhy.PASSED:
+            return ln(
+                who,
+                " passed the last one, so I do not ask again",
+                until,
+                " unless another card comes up. The place is kept.",
+            )
+        case RestWhy.SILENT:
+            return ln(
+                "The last offer was not answered, so I do not ask again",
+                until,
+                " unless another card comes up. The place is kept.",
+            )
+        case RestWhy.STILL_WANTED:
+            return ln(
+                "Two offers were not answered, so I asked whether it is still wanted. Without an answer it leaves the line",
+                [" ", When(rest.until)] if rest.until else None,
+                ".",
+            )
+        case RestWhy.MACHINE:
+            return ln("Its machine is gone or has another owner; it waits for another machine to be named", until, ".")
+        case RestWhy.NO_WINDOW:
+            return ln(
+                "A card was free for a day and its machine could not restart, so the turn went on. It waits for a restart time."
+            )
+
+
+def _window_line(scene: Scene, request: Request, machine: Machine | None) -> LineOf | None:
+    agreed = agreed_for(scene, request)
+    vm = name_of(machine)
+    if agreed is not None:
+        return ln(f"{vm} may restart ", window_words(agreed), ".")
+    return ln(
+        f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
+        if not is_off(scene, request)
+        else f"{vm} is off, so it needs no restart."
+    )
+
+
+def _request_buttons(scene: Scene, request: Request, machine: Machine | None) -> tuple[Button, ...]:
+    if request.state is RequestState.OFFERED:
+        return asked_buttons(scene, request, machine, None, None)
+    leave = button("Leave the line", f"release #{request.number}")
+    if agreed_for(scene, request) is not None or is_off(scene, request):
+        return (QUEUE, leave)
+    return (*restart_buttons(scene, machine, scene.promises.get(request.number))[:2], leave)
