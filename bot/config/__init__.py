@@ -1,0 +1,12 @@
+"""The settings: ``gpubot.toml``, environment ``GPUBOT_…`` over it, secrets from environment or files alone.
+
+Called by wiring and cli, which hand each room plain values and the rules a frozen ``Policy``. Every mistake is found in one
+go and told as a sentence with the line to write instead. Machines, owners, tokens and agreements are no settings: they live
+in the database.
+"""
+
+from bot.config.load import Settings, load
+from bot.config.mistakes import SettingsError
+from bot.config.sections import Site, Slack, Store, VCenter, Web
+
+__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "load"]

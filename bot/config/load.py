@@ -1,0 +1,329 @@
+"""Reading the settings: the file, the environment over it, and all mistakes at once."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bot.config.mistakes import SettingsError, example
+from bot.config.policy import ELSEWHERE, example_of_policy, read_policy
+from bot.config.sections import Site, Slack, Store, VCenter, Web
+from bot.config.values import nearest, read_kinds
+from bot.domain.policy import Policy
+
+FILE = "gpubot.toml"
+PREFIX = "GPUBOT_"
+
+SECRETS = frozenset({"bot_token", "app_token", "signing_secret", "password"})
+"""Keys that must not stand in the file."""
+
+PATHS = frozenset(
+    {"bot_token_file", "app_token_file", "signing_secret_file", "password_file", "ca_file", "cert_file", "key_file"}
+)
+"""Keys whose relative paths are meant from the file's own folder."""
+
+SECTIONS: dict[str, type[BaseModel]] = {"site": Site, "slack": Slack, "store": Store, "web": Web}
+"""Sections with fixed keys."""
+
+NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web")
+
+Where = tuple[str, ...]
+"""Section and keys."""
+
+
+def keys_of(section: str) -> tuple[str, ...]:
+    """What may be written in a section; () anything."""
+    if section == "policy":
+        return tuple(name for name in Policy.__dataclass_fields__ if name != "kinds")
+    if section == "vcenter":
+        return tuple(VCenter.model_fields)
+    return tuple(SECTIONS[section].model_fields) if section in SECTIONS else ()
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[Where, tuple[str, str]]:
+    """Settings of the environment: where each belongs -> (its name there, its value).
+
+    ``GPUBOT_SITE_ZONE``, ``GPUBOT_VCENTER_LAB_HOST``; two underscores between the parts are as good. Names that begin with
+    no section of ours (``GPUBOT_CLOCK``) are somebody else's.
+    """
+    found: dict[Where, tuple[str, str]] = {}
+    for name, value in environ.items():
+        if not name.startswith(PREFIX):
+            continue
+        section, _, rest = name[len(PREFIX) :].lower().replace("__", "_").partition("_")
+        if section not in (*SECTIONS, "policy", "vcenter") or not rest:
+            continue
+        where: Where = (section, rest)
+        if section == "vcenter":
+            key = next((k for k in sorted(keys_of(section), key=len, reverse=True) if rest.endswith("_" + k)), None)
+            if key is not None:
+                where = (section, rest[: -len(key) - 1].replace("_", "-"), key)
+        found[where] = (name, value)
+    return found
+
+
+class Environment(PydanticBaseSettingsSource):
+    """The environment as a source of pydantic-settings, by :func:`from_environment`."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Not asked: all values come by :meth:`__call__`."""
+        raise NotImplementedError
+
+    def __call__(self) -> dict[str, Any]:
+        """The values, nested."""
+        nested: dict[str, Any] = {}
+        for where, (_, value) in from_environment(os.environ).items():
+            here = nested
+            for part in where[:-1]:
+                here = here.setdefault(part, {})
+            here[where[-1]] = value
+        return nested
+
+
+class Settings(BaseSettings):
+    """All settings, checked. Made by :func:`load` alone."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=False)
+
+    site: Site = Site()
+    slack: Slack = Slack()
+    vcenter: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")], VCenter] = {}  # by name
+    kinds: Annotated[dict[str, str], AfterValidator(read_kinds)] = {"10de:1eb8": "T4"}  # PCI ids -> what people ask for
+    teams: dict[str, Any] = {}  # reserved
+    idle: dict[str, Any] = {}  # reserved
+    numbers: Annotated[dict[str, Any], AfterValidator(read_policy)] = Field(default={}, alias="policy")  # as written
+    store: Store = Store()
+    web: Web = Web()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment over the file (which ``load`` hands in), and nothing else."""
+        return Environment(settings_cls), init_settings
+
+    def policy(self) -> Policy:
+        """The rules' numbers, frozen."""
+        days, start, end = self.site.hours
+        placed = {
+            "zone": self.site.zone,
+            "working_days": days,
+            "working_start": start,
+            "working_end": end,
+            "night_start": self.site.night[0],
+            "night_end": self.site.night[1],
+            "command": self.slack.command,
+            "level": self.site.level,
+            "kinds": self.kinds,
+        }
+        return Policy(**{**placed, **self.numbers})
+
+    def missing_for_run(self) -> list[str]:
+        """What ``gpubot run`` needs and is not there; a sentence each. Other commands do without."""
+        s = self.slack
+        needed = {
+            "bot_token": ("xoxb-", True),
+            "app_token": ("xapp-", s.mode == "socket"),
+            "signing_secret": ("", s.mode == "http"),
+        }
+        found = []
+        for name, (start, wanted) in needed.items():
+            secret = s.secret(name)  # type: ignore[arg-type]  # the names of the table are those three
+            if wanted and secret is None:
+                found.append(f"Slack's {name.replace('_', ' ')} is missing; set {example('slack', name)}")
+            elif wanted and secret is not None and not secret.get_secret_value().startswith(start):
+                found.append(
+                    f"Slack's {name.replace('_', ' ')} does not begin with {start}; set {example('slack', name)}"
+                )
+        if s.channel is None:
+            found.append(f"[slack] lacks the team's channel; write: {example('slack', 'channel')}")
+        if not self.site.admins:
+            found.append(f"[site] names no admins; write: {example('site', 'admins')}")
+        if not self.vcenter:
+            found.append(
+                f"there is no vCenter; write: [vcenter.lab] with {example('vcenter', 'lab', 'host')}, user, password_file"
+            )
+        for name, one in self.vcenter.items():
+            if one.secret(name) is None:
+                variable = f"{PREFIX}VCENTER_{name.upper().replace('-', '_')}_PASSWORD"
+                line = example("vcenter", name, "password_file")
+                found.append(f"[vcenter.{name}] has no password; write: {line} (or set {variable})")
+        return found
+
+
+def load(path: str | Path | None = None) -> Settings:
+    """Read and check everything.
+
+    :param path: the file; None: ``gpubot.toml`` here if there is one, else defaults and environment alone
+    :raises SettingsError: with all mistakes
+    """
+    file = Path(path) if path is not None else Path(FILE)
+    if path is None and not file.exists():
+        raw: dict[str, Any] = {}
+    else:
+        raw = _read(file)
+    said = from_environment(os.environ)
+    mistakes = _secrets_in(raw) + _said_twice(raw, said)
+    merged = _at_home(raw, file.resolve().parent)
+    try:
+        settings = Settings(**merged)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            mistakes += _sentences(detail, said)
+    if mistakes:
+        raise SettingsError(dict.fromkeys(mistakes))
+    return settings
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError([f"there is no {file}; `gpubot init` makes one"]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            [f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"]
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            [f"{file} is no TOML: {error}; texts stand in quotes, like: {example('site', 'zone')}"]
+        ) from None
+
+
+def _tables(raw: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The sections that have fixed keys, by their names in the file."""
+    found = [(name, raw[name]) for name in SECTIONS if isinstance(raw.get(name), dict)]
+    machines = raw.get("vcenter")
+    if isinstance(machines, dict):
+        found += [(f"vcenter.{name}", part) for name, part in machines.items() if isinstance(part, dict)]
+    return found
+
+
+def _secrets_in(raw: dict[str, Any]) -> list[str]:
+    """Secrets that stand in the file: a mistake each, and taken out, so that nothing repeats them."""
+    found = []
+    for name, part in _tables(raw):
+        for key in sorted(SECRETS & part.keys()):
+            del part[key]
+            section, _, one = name.partition(".")
+            file = example(*((section, one) if one else (section,)), f"{key}_file")
+            variable = f"{PREFIX}{name}_{key}".upper().replace(".", "_").replace("-", "_")
+            found.append(
+                f"[{name}] {key} is a secret and must not stand in the file; write: {file} (or set {variable})"
+            )
+    store = raw.get("store")
+    if isinstance(store, dict) and isinstance(store.get("url"), str) and _has_password(store["url"]):
+        del store["url"]
+        found.append(
+            f"[store] url has a password, which must not stand in the file; delete it, and set {PREFIX}STORE_URL"
+        )
+    return found
+
+
+def _has_password(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).password)
+    except ValueError:
+        return False
+
+
+def _said_twice(raw: Mapping[str, Any], said: Mapping[Where, object]) -> list[str]:
+    """Numbers of the policy that have another place and stand in both."""
+    policy = raw.get("policy") if isinstance(raw.get("policy"), dict) else {}
+    names = {*(policy or {}), *(w[1] for w in said if w[0] == "policy")}
+    found = []
+    for name in sorted(names & ELSEWHERE.keys()):
+        section, key = ELSEWHERE[name]
+        part = raw.get(section)
+        if (isinstance(part, dict) and key in part) or (section, key) in said:
+            found.append(f"[policy] {name} is said by [{section}] {key} already; delete one of them")
+    return found
+
+
+def _at_home(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A copy in which relative paths are meant from the file's folder."""
+    merged = deepcopy(raw)
+    for _, part in _tables(merged):
+        for key in PATHS & part.keys():
+            if isinstance(part[key], str) and part[key]:
+                part[key] = str(folder / Path(part[key]).expanduser())
+    store = merged.setdefault("store", {})
+    if isinstance(store, dict):
+        url = store.setdefault("url", Store.model_fields["url"].default)
+        if isinstance(url, str) and url.startswith("sqlite:///") and not url.startswith("sqlite:////"):
+            store["url"] = "sqlite:///" + str(folder / url.removeprefix("sqlite:///"))
+    return merged
+
+
+# ---- mistakes
+
+
+def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]]) -> list[str]:
+    """One finding of pydantic in our words."""
+    where = tuple(str(part) for part in detail["loc"])
+    context = detail.get("ctx", {})
+    if detail["type"] == "mistake" and context["more"]:
+        return list(context["more"])
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        return [_unknown(where, said)]
+    setting = where[: 3 if where[0] == "vcenter" else 2]
+    name = _name(setting, said)
+    if where[0] == "vcenter" and where[:2] in said:
+        setting = where[:2]
+        return [f"{said[setting][0]} (environment) is no setting; write: {PREFIX}VCENTER_LAB_HOST"]
+    if kind == "missing":
+        return [f"[{'.'.join(where[:-1])}] lacks {where[-1]}; write: {example(*where)}"]
+    if len(where) == 1 or (where[0] == "vcenter" and len(where) == 2):
+        line = "" if where[0] == "vcenter" else f" with {keys_of(where[0])[0]} = …" if keys_of(where[0]) else ""
+        return [f"[{'.'.join(where)}] is no section; write: [{'.'.join(where)}]{line}"]
+    if where[-1] == "[key]":
+        return [f'[vcenter.{where[1]}] has no good name (small letters, digits, "-"); write: [vcenter.lab]']
+    if kind == "mistake":
+        what = str(context["what"])
+    elif kind == "literal_error":
+        what = f"is none of {str(context['expected']).replace(chr(39), chr(34))}"
+    elif kind == "string_pattern_mismatch":
+        what = "does not look right"
+    else:
+        what = f"does not fit ({detail['msg'].lower()})"
+    line = example(*setting)
+    return [f"{name} {what}" + (f"; write: {line}" if line else "")]
+
+
+def _name(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
+    """How the person who wrote it calls it."""
+    if where in said:
+        return f"{said[where][0]} (environment)"
+    return f"[{'.'.join(where[:-1])}] {where[-1]}"
+
+
+def _unknown(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
+    """A key that nobody knows, and the one that was probably meant."""
+    if len(where) == 1:
+        near = nearest(where[0], NAMES)
+        return f"[{where[0]}] is no section; " + (f"write: [{near}]" if near else f"there are {', '.join(NAMES)}")
+    known = [k for k in keys_of(where[0]) if k not in SECRETS]
+    near = nearest(where[-1], known)
+    if near is None:
+        return f"{_name(where, said)} is no setting; there are {', '.join(known)}"
+    if where in said:
+        right = (PREFIX + "_".join((*where[:-1], near))).upper().replace("-", "_")
+        return f"{said[where][0]} (environment) is no setting; write: {right}"
+    line = example_of_policy(near) if where[0] == "policy" else example(*where[:-1], near)
+    return f"{_name(where, said)} is no setting; write: {line}"

@@ -1,0 +1,181 @@
+"""Values as people write them: durations, times, days, addresses. Each reader takes what the file or the environment gives.
+
+Called by the sections. A reader raises ``wrong(...)`` with what is wrong in words; it must not know where the value stood.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable
+from datetime import time, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic_core import PydanticCustomError
+
+WORKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+LONGEST = timedelta(days=3660)
+KIND_LINE = '"10de:1eb8" = "T4"'
+
+
+def wrong(what: str, *more: str) -> PydanticCustomError:
+    """A mistake in one value; ``more`` are whole sentences that stand for themselves."""
+    return PydanticCustomError("mistake", "{what}", {"what": what, "more": list(more)})
+
+
+UNITS = {
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "m": 60,
+    "min": 60,
+    "minute": 60,
+    "h": 3600,
+    "hour": 3600,
+    "d": 86400,
+    "day": 86400,
+}
+UNITS |= {"week": 604800, "w": 604800} | {f"{u}s": n for u, n in UNITS.items() if len(u) > 1}
+
+
+def read_duration(value: object) -> timedelta:
+    """``"30 min"``, ``"4h"``, ``"1h 30min"``, ``"7 days"``. A number without a unit is refused."""
+    if isinstance(value, timedelta):
+        return value
+    parts = re.findall(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)", value.lower()) if isinstance(value, str) else []
+    whole = "".join(f"{n}{u}" for n, u in parts)
+    if not parts or whole != re.sub(r"\s+", "", str(value).lower()) or any(u not in UNITS for _, u in parts):
+        raise wrong('is no duration (write it like "30 min", "4 h" or "7 d")')
+    length = timedelta(seconds=sum(float(n) * UNITS[u] for n, u in parts))
+    if not timedelta() < length <= LONGEST:
+        raise wrong("must be more than nothing and at most ten years")
+    return length
+
+
+def read_durations(value: object) -> tuple[timedelta, ...]:
+    """A list of durations, or one text with commas."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not items:
+        raise wrong('is no list of durations (write it like ["24 h", "1 h"])')
+    return tuple(read_duration(i.strip() if isinstance(i, str) else i) for i in items)
+
+
+def read_time(value: object) -> time:
+    """``"22:00"``; TOML's own times too."""
+    if isinstance(value, time):
+        return value
+    try:
+        found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})\s*", str(value))
+        if found:
+            return time(int(found[1]), int(found[2]))
+    except ValueError:
+        pass  # 25:00
+    raise wrong('is no time of day (write it like "22:00")')
+
+
+def read_span(value: object) -> tuple[time, time]:
+    """``"22:00-06:00"``."""
+    start, dash, end = str(value).partition("-")
+    if not dash:
+        raise wrong('is no span of time (write it like "22:00-06:00")')
+    span = (read_time(start), read_time(end))
+    if span[0] == span[1]:
+        raise wrong("begins and ends at the same time")
+    return span
+
+
+def read_days(value: object) -> frozenset[int]:
+    """``"mon-fri"``, ``"mon,wed,fri"``, or numbers, Monday 0."""
+    if isinstance(value, list | tuple | set | frozenset):
+        days = frozenset(value)
+        if days and all(type(d) is int and 0 <= d <= 6 for d in days):
+            return days
+        value = ",".join(str(d) for d in value)
+    found: set[int] = set()
+    for part in str(value).lower().split(","):
+        first, dash, last = (p.strip()[:3] for p in part.partition("-"))
+        if first not in WORKDAYS or (dash and last not in WORKDAYS):
+            raise wrong('names no days (write it like "mon-fri")')
+        a = WORKDAYS.index(first)
+        b = WORKDAYS.index(last) if dash else a
+        found |= {d % 7 for d in range(a, (b if b >= a else b + 7) + 1)}
+    return frozenset(found)
+
+
+def read_hours(value: object) -> tuple[frozenset[int], time, time]:
+    """``"mon-fri 09:00-18:00"``."""
+    days, _, span = str(value).strip().rpartition(" ")
+    if not days:
+        raise wrong('is no working time (write it like "mon-fri 09:00-18:00")')
+    start, end = read_span(span)
+    if end <= start:
+        raise wrong("ends before it begins; working time does not cross midnight")
+    return read_days(days), start, end
+
+
+def read_zone(value: str) -> str:
+    """An IANA name."""
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        near = nearest(value, available_timezones())
+        raise wrong("is no time zone" + (f'; did you mean "{near}"?' if near else "")) from None
+    return value
+
+
+def read_words(value: object) -> object:
+    """A list; one text with commas (from the environment) as well."""
+    return [w.strip() for w in value.split(",") if w.strip()] if isinstance(value, str) else value
+
+
+def read_url(value: str) -> str:
+    """Where Slack's Web API is."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise wrong("is no address of a web service")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise wrong("is plain HTTP to another machine; use https")
+    return value if value.endswith("/") else value + "/"
+
+
+def read_store(value: str) -> str:
+    """The kind of database is one of ours."""
+    if not re.match(r"sqlite:///.|postgresql(\+psycopg)?://", value):
+        raise wrong("is no address of a SQLite or PostgreSQL database")
+    return value
+
+
+def read_file(value: Path) -> Path:
+    """There, and readable."""
+    if not value.is_file():
+        raise wrong(f"names {value}, which is no file")
+    if not os.access(value, os.R_OK):
+        raise wrong(f"names {value}, which this user may not read")
+    return value
+
+
+def read_kinds(value: dict[str, str]) -> dict[str, str]:
+    """PCI ids, lower hex."""
+    bad = [k for k in value if not re.fullmatch(r"[0-9a-fA-F]{4}:[0-9a-fA-F]{4}", k)]
+    odd = [v for v in value.values() if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,30}", v)]
+    if bad or odd:
+        what = [f'[kinds] "{k}" is no PCI id (vendor:device)' for k in bad] + [
+            f'[kinds] "{v}" is no name of a kind' for v in odd
+        ]
+        raise wrong("", *(f"{w}; write: {KIND_LINE}" for w in what))
+    return {k.lower(): v for k, v in value.items()}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    return host in ("localhost", "::1") or re.fullmatch(r"127\.\d+\.\d+\.\d+", host) is not None
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The word that was probably meant."""
+    by_lower = {w.lower(): w for w in sorted(words)}
+    found = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return by_lower[found[0]] if found else None

@@ -1,0 +1,499 @@
+"""Settings: what may be written, what wins, what is hidden, and every mistake told at once with the line to write instead."""
+
+import os
+import re
+import tomllib
+from dataclasses import fields
+from datetime import time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.config import Settings, SettingsError, load
+from bot.config.mistakes import EXAMPLES
+from bot.config.policy import ELSEWHERE, example_of_policy
+from bot.config.values import read_days, read_duration, read_hours, read_span, read_time
+from bot.domain.policy import Policy
+
+Mistakes = list[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the file, which is not the one that the program runs in."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    for name in ("cert.pem", "key.pem", "vcenter.password", "slack-bot.token", "slack-app.token", "vcenter-ca.pem"):
+        (folder / name).write_text(f"content of {name}\n")
+    return folder
+
+
+def read(folder: Path, text: str) -> Settings:
+    file = folder / "gpubot.toml"
+    file.write_text(text, encoding="utf-8")
+    return load(file)
+
+
+def mistakes(folder: Path, text: str) -> Mistakes:
+    with pytest.raises(SettingsError) as caught:
+        read(folder, text)
+    assert str(caught.value) == "\n".join(caught.value.mistakes)
+    return caught.value.mistakes
+
+
+WHOLE = """
+[site]
+zone = "Europe/London"
+admins = ["UDANA00001", "dana"]
+night = "23:00-05:30"
+hours = "mon-sat 08:00-17:30"
+level = "watch"
+
+[slack]
+command = "/cards"
+channel = "C0123456789"
+mode = "socket"
+api_url = "http://127.0.0.1:9999/api"
+adapter = "builtin"
+bot_token_file = "slack-bot.token"
+
+[vcenter.lab]
+host = "vcenter.example.com"
+user = "gpubot@vsphere.local"
+password_file = "vcenter.password"
+ca_file = "vcenter-ca.pem"
+
+[vcenter.second-one]
+host = "10.0.0.5"
+port = 8443
+user = "x"
+
+[kinds]
+"10DE:1EB8" = "T4"
+"10de:20b5" = "A100"
+
+[teams]
+anything = 1
+
+[policy]
+accept_by = "45 min"
+still_wanted = 5
+
+[store]
+url = "sqlite:///data.db"
+
+[web]
+bind = "0.0.0.0:8443"
+cert_file = "cert.pem"
+key_file = "key.pem"
+"""
+
+
+def test_everything_that_can_be_written(folder: Path) -> None:
+    s = read(folder, WHOLE)
+    assert (s.site.zone, s.site.admins, s.site.level) == ("Europe/London", ("UDANA00001", "dana"), "watch")
+    assert s.site.night == (time(23), time(5, 30))
+    assert s.site.hours == (frozenset(range(6)), time(8), time(17, 30))
+    assert (s.slack.command, s.slack.channel, s.slack.adapter) == ("/cards", "C0123456789", "builtin")
+    assert s.slack.api_url == "http://127.0.0.1:9999/api/"
+    assert set(s.vcenter) == {"lab", "second-one"}
+    assert (s.vcenter["lab"].port, s.vcenter["second-one"].port) == (443, 8443)
+    assert s.kinds == {"10de:1eb8": "T4", "10de:20b5": "A100"}
+    assert s.store.url == f"sqlite:///{folder}/data.db"
+    assert (s.web.host, s.web.port, s.web.cert_file) == ("0.0.0.0", 8443, folder / "cert.pem")
+    secret = s.vcenter["lab"].secret("lab")
+    assert secret is not None
+    assert secret.get_secret_value() == "content of vcenter.password"
+    assert s.vcenter["second-one"].secret("second-one") is None
+
+
+def test_the_rules_get_their_numbers(folder: Path) -> None:
+    assert read(folder, WHOLE).policy() == Policy(
+        zone="Europe/London",
+        working_days=frozenset(range(6)),
+        working_start=time(8),
+        working_end=time(17, 30),
+        night_start=time(23),
+        night_end=time(5, 30),
+        command="/cards",
+        level="watch",
+        accept_by=timedelta(minutes=45),
+        still_wanted=5,
+        kinds={"10de:1eb8": "T4", "10de:20b5": "A100"},
+    )
+
+
+def test_an_empty_file_is_the_defaults(folder: Path) -> None:
+    s = read(folder, "")
+    assert s.policy() == Policy()
+    assert s.kinds == {"10de:1eb8": "T4"}
+    assert s.store.url == f"sqlite:///{folder}/gpubot.db"
+    assert (s.web.host, s.web.port) == ("127.0.0.1", 8321)
+    assert s.vcenter == {}
+
+
+def test_no_file_at_all(folder: Path) -> None:
+    s = load()
+    assert s.policy() == Policy()
+    assert s.store.url == f"sqlite:///{Path.cwd()}/gpubot.db"
+    Path("gpubot.toml").write_text('[site]\nzone = "Asia/Tokyo"\n')
+    assert load().site.zone == "Asia/Tokyo"
+    with pytest.raises(SettingsError, match=r"there is no .*other.toml; `gpubot init` makes one"):
+        load(folder / "other.toml")
+
+
+@pytest.mark.parametrize("f", [f for f in fields(Policy) if f.name != "kinds"], ids=lambda f: f.name)
+def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
+    """By its name, in the units in which the default is told; and the default told so is the default."""
+    assert read(folder, f"[policy]\n{example_of_policy(f.name)}\n").policy() == Policy()
+    other = {
+        "zone": ('"Asia/Tokyo"', "Asia/Tokyo"),
+        "command": ('"/x"', "/x"),
+        "level": ('"hands"', "hands"),
+        "working_days": ('"sun"', frozenset({6})),
+        "still_wanted": ("7", 7),
+        "queued_a_person": ("7", 7),
+        "reminders": ('["3 h", "5 min"]', (timedelta(hours=3), timedelta(minutes=5))),
+        "reserved_warn": ('"3 h, 5 min"', (timedelta(hours=3), timedelta(minutes=5))),
+        "last_call_now": ('"61 s"', timedelta(seconds=61)),
+        "seen_in_guest": ('"61 min"', timedelta(minutes=61)),
+        "longest": ('"61 h"', timedelta(hours=61)),
+    }
+    times = {name: ('"12:34"', time(12, 34)) for name in ("working_start", "working_end", "night_start", "night_end")}
+    written, value = (other | times).get(f.name, ('"16 days"', timedelta(days=16)))
+    assert getattr(read(folder, f"[policy]\n{f.name} = {written}\n").policy(), f.name) == value
+
+
+def test_a_number_is_written_in_one_place(folder: Path) -> None:
+    both = '[site]\nzone = "Asia/Tokyo"\n[policy]\nzone = "Europe/Berlin"\nlast_call = "5 min"\n'
+    assert mistakes(folder, both) == ["[policy] zone is said by [site] zone already; delete one of them"]
+    assert all(name in {f.name for f in fields(Policy)} for name in ELSEWHERE)
+
+
+# ---- the environment
+
+
+def test_the_environment_is_over_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "GPUBOT_SITE_ZONE": "Asia/Tokyo",
+        "GPUBOT_SITE__LEVEL": "act",
+        "GPUBOT_SITE_ADMINS": "UBOB000001, UADA000001",
+        "GPUBOT_SLACK_API_URL": "http://localhost:1/api/",
+        "GPUBOT_VCENTER_LAB_HOST": "other.example.com",
+        "GPUBOT_VCENTER__LAB__PORT": "444",
+        "GPUBOT_VCENTER_SECOND_ONE_PASSWORD_FILE": str(folder / "vcenter.password"),
+        "GPUBOT_POLICY_STILL_WANTED": "9",
+        "GPUBOT_POLICY_REMINDERS": "2 h, 1 h",
+        "GPUBOT_STORE_URL": "postgresql://gpubot:hunter2@db/gpubot",
+        "GPUBOT_WEB_BIND": "127.0.0.1:0",
+        "GPUBOT_CLOCK": "somebody else's",
+        "GPUBOT_REQUIRE": "chromium",
+        "SITE_ZONE": "Asia/Seoul",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s = read(folder, WHOLE)
+    assert (s.site.zone, s.site.level, s.site.admins) == ("Asia/Tokyo", "act", ("UBOB000001", "UADA000001"))
+    assert s.site.night == (time(23), time(5, 30)), "the rest of the section stays"
+    assert s.slack.api_url == "http://localhost:1/api/"
+    assert (s.vcenter["lab"].host, s.vcenter["lab"].port) == ("other.example.com", 444)
+    assert s.vcenter["lab"].user == "gpubot@vsphere.local"
+    assert s.vcenter["second-one"].secret("second-one") is not None
+    assert (s.policy().still_wanted, s.policy().reminders) == (9, (timedelta(hours=2), timedelta(hours=1)))
+    assert s.policy().accept_by == timedelta(minutes=45)
+    assert s.store.url == "postgresql://gpubot:hunter2@db/gpubot"
+    assert s.web.port == 0
+
+
+def test_mistakes_of_the_environment_are_told_by_their_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "GPUBOT_SITE_ZONE": "Europe/Berln",
+        "GPUBOT_SITE_ZON": "Europe/Berlin",
+        "GPUBOT_VCENTER_LAB_PORT": "many",
+        "GPUBOT_VCENTER_LAB_HOSST": "x",
+        "GPUBOT_POLICY_ACCEPT_BY": "soon",
+    }.items():
+        monkeypatch.setenv(name, value)
+    found = sorted(mistakes(folder, '[vcenter.lab]\nhost = "x"\nuser = "x"\n'))
+    assert [f.split(" ")[0] for f in found] == [
+        "GPUBOT_SITE_ZON",
+        "GPUBOT_SITE_ZONE",
+        "GPUBOT_VCENTER_LAB_HOSST",
+        "GPUBOT_VCENTER_LAB_PORT",
+        "[policy]",
+    ]
+    assert found[0].endswith("write: GPUBOT_SITE_ZONE")
+    assert 'did you mean "Europe/Berlin"' in found[1]
+
+
+# ---- secrets
+
+
+def test_secrets_come_from_the_environment_or_files_and_are_not_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUBOT_SLACK_APP_TOKEN", "xapp-hunter2")
+    monkeypatch.setenv("GPUBOT_VCENTER_LAB_PASSWORD", "hunter2")
+    monkeypatch.setenv("GPUBOT_STORE_URL", "postgresql://gpubot:hunter2@db/gpubot")
+    s = read(folder, WHOLE)
+    app, bot, password = s.slack.secret("app_token"), s.slack.secret("bot_token"), s.vcenter["lab"].secret("lab")
+    assert app is not None
+    assert app.get_secret_value() == "xapp-hunter2"
+    assert bot is not None
+    assert bot.get_secret_value() == "content of slack-bot.token"
+    assert password is not None
+    assert password.get_secret_value() == "hunter2", "the environment is over the file"
+    shown = f"{s!r} {s} {s.slack!r} {s.vcenter} {s.store!r} {s.model_dump()['slack']} {app!r} {password}"
+    assert "hunter2" not in shown
+
+
+def test_a_secret_in_the_file_is_a_mistake_that_does_not_repeat_it(folder: Path) -> None:
+    found = mistakes(
+        folder,
+        '[slack]\nbot_token = "xoxb-hunter2"\nsigning_secret = 5\n'
+        '[vcenter.lab]\nhost = "x"\nuser = "x"\npassword = "hunter2"\n'
+        '[store]\nurl = "postgresql://gpubot:hunter2@db/gpubot"\n',
+    )
+    assert found == [
+        "[slack] bot_token is a secret and must not stand in the file; "
+        'write: bot_token_file = "slack-bot.token" (or set GPUBOT_SLACK_BOT_TOKEN)',
+        "[slack] signing_secret is a secret and must not stand in the file; "
+        'write: signing_secret_file = "slack-signing.token" (or set GPUBOT_SLACK_SIGNING_SECRET)',
+        "[vcenter.lab] password is a secret and must not stand in the file; "
+        'write: password_file = "vcenter.password" (or set GPUBOT_VCENTER_LAB_PASSWORD)',
+        "[store] url has a password, which must not stand in the file; delete it, and set GPUBOT_STORE_URL",
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "\n", "two\nlines\n", b"\xff\xfe"])
+def test_a_secrets_file_without_one_line(folder: Path, content: str | bytes) -> None:
+    (folder / "vcenter.password").write_bytes(content.encode() if isinstance(content, str) else content)
+    s = read(folder, WHOLE)
+    with pytest.raises(SettingsError, match=r"\[vcenter.lab\] password_file names"):
+        s.vcenter["lab"].secret("lab")
+
+
+def test_what_run_needs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load().missing_for_run()
+    assert [f.split(";")[0] for f in found] == [
+        "Slack's bot token is missing",
+        "Slack's app token is missing",
+        "[slack] lacks the team's channel",
+        "[site] names no admins",
+        "there is no vCenter",
+    ]
+    (folder / "slack-bot.token").write_text("xapp-1\n")
+    s = read(folder, WHOLE)
+    assert [f.split(";")[0] for f in s.missing_for_run()] == [
+        "Slack's bot token does not begin with xoxb-",
+        "Slack's app token is missing",
+        "[vcenter.second-one] has no password",
+    ]
+    monkeypatch.setenv("GPUBOT_SLACK_BOT_TOKEN", "xoxb-1")
+    monkeypatch.setenv("GPUBOT_SLACK_APP_TOKEN", "xapp-1")
+    monkeypatch.setenv("GPUBOT_VCENTER_SECOND_ONE_PASSWORD", "x")
+    assert read(folder, WHOLE).missing_for_run() == []
+    monkeypatch.setenv("GPUBOT_SLACK_MODE", "http")
+    assert [f.split(";")[0] for f in read(folder, WHOLE).missing_for_run()] == ["Slack's signing secret is missing"]
+
+
+# ---- mistakes
+
+
+def test_all_mistakes_at_once(folder: Path) -> None:
+    found = mistakes(
+        folder,
+        """
+[site]
+zone = "Europe/Berln"
+zon = "Europe/Berlin"
+night = "at night"
+hours = "mon-fri 18:00-09:00"
+level = "full"
+[slak]
+[slack]
+command = "gpu"
+mode = "pigeon"
+api_url = "http://slack.example.com/api/"
+[vcenter.lab]
+usr = "x"
+port = 70000
+password_file = "nowhere"
+[vcenter.Lab_2]
+host = "x"
+user = "x"
+[kinds]
+"T4" = "10de:1eb8"
+[policy]
+accept_by = 30
+acept_by = "30 min"
+longest = "20 d"
+[store]
+url = "mysql://x"
+[web]
+bind = "0.0.0.0:80"
+""",
+    )
+    assert found == [
+        '[site] zone is no time zone; did you mean "Europe/Berlin"?; write: zone = "Europe/Berlin"',
+        '[site] night is no span of time (write it like "22:00-06:00"); write: night = "22:00-06:00"',
+        "[site] hours ends before it begins; working time does not cross midnight; "
+        'write: hours = "mon-fri 09:00-18:00"',
+        '[site] level is none of "watch", "hands" or "act"; write: level = "act"',
+        '[site] zon is no setting; write: zone = "Europe/Berlin"',
+        '[slack] command does not look right; write: command = "/gpu"',
+        '[slack] mode is none of "socket" or "http"; write: mode = "socket"',
+        '[slack] api_url is plain HTTP to another machine; use https; write: api_url = "https://slack.com/api/"',
+        '[vcenter.lab] lacks host; write: host = "vcenter.example.com"',
+        "[vcenter.lab] port does not fit (input should be less than or equal to 65535); write: port = 443",
+        '[vcenter.lab] lacks user; write: user = "gpubot@vsphere.local"',
+        f"[vcenter.lab] password_file names {folder}/nowhere, which is no file; "
+        'write: password_file = "vcenter.password"',
+        '[vcenter.lab] usr is no setting; write: user = "gpubot@vsphere.local"',
+        '[vcenter.Lab_2] has no good name (small letters, digits, "-"); write: [vcenter.lab]',
+        '[kinds] "T4" is no PCI id (vendor:device); write: "10de:1eb8" = "T4"',
+        '[kinds] "10de:1eb8" is no name of a kind; write: "10de:1eb8" = "T4"',
+        '[policy] accept_by is no duration (write it like "30 min", "4 h" or "7 d"); write: accept_by = "30 min"',
+        '[policy] acept_by is no setting; write: accept_by = "30 min"',
+        '[policy] longest is longer than longest_in_all; write: longest = "7 d"',
+        '[store] url is no address of a SQLite or PostgreSQL database; write: url = "sqlite:///gpubot.db"',
+        "[web] bind 0.0.0.0:80 is plain HTTP for other machines; add cert_file and key_file, or write: "
+        'bind = "127.0.0.1:80"',
+        "[slak] is no section; write: [slack]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("zone = Berlin", "is no TOML: "),
+        ("site = 5", "[site] is no section; write: [site] with zone = …"),
+        ("policy = 5", "[policy] is no section; write: [policy]"),
+        ("vcenter = 5", "[vcenter] is no section"),
+        ("[vcenter]\nlab = 5", "[vcenter.lab] is no section; write: [vcenter.lab]"),
+        ("[kinds]\n'10de:1eb8' = 5", "[kinds] 10de:1eb8 does not fit"),
+        (
+            "[site]\nadmins = 5",
+            '[site] admins does not fit (input should be a valid tuple); write: admins = ["U0123456789"]',
+        ),
+        ("[site]\nadmins = ['']", "[site] admins does not fit"),
+        ("[quux]", "[quux] is no section; there are site, slack, vcenter,"),
+        ("[web]\nfoo = 1", "[web] foo is no setting; there are bind, cert_file, key_file"),
+        ("[web]\ncert_file = 'cert.pem'", '[web] has cert_file but no key_file; write: key_file = "key.pem"'),
+        ("[web]\nkey_file = 'key.pem'", '[web] has key_file but no cert_file; write: cert_file = "cert.pem"'),
+        ("[web]\nbind = '127.0.0.1'", "[web] bind does not look right"),
+        ("[web]\nbind = '127.0.0.1:99999'", "[web] bind has no such port"),
+        ("[web]\nbind = 'localhost.example.com:80'", "is plain HTTP for other machines"),
+        ("[web]\nbind = '[::]:80'", "is plain HTTP for other machines"),
+        ("[slack]\nchannel = 'the team'", "[slack] channel does not look right"),
+        ("[slack]\napi_url = 'slack.com'", "[slack] api_url is no address"),
+        ("[policy]\nworking_days = 'someday'", "[policy] working_days names no days"),
+        ("[policy]\nstill_wanted = 0", "[policy] still_wanted is no whole number"),
+        ("[policy]\nstill_wanted = 1.5", "[policy] still_wanted is no whole number"),
+        ("[policy]\nstill_wanted = true", "[policy] still_wanted is no whole number"),
+        ("[policy]\nlast_call_now = '2 h'", "[policy] last_call_now is longer than now_within"),
+        ("[policy]\nreminders = []", "[policy] reminders is no list of durations"),
+        ("[policy]\nlevel = 'on'", "[policy] level is none of watch, hands, act"),
+        ("[policy]\nkinds = 1", "[policy] kinds has a section of its own; write: [kinds]"),
+        ("[policy]\nfoo = 1", "[policy] foo is no setting; "),
+    ],
+)
+def test_one_mistake(folder: Path, text: str, said: str) -> None:
+    found = mistakes(folder, text)
+    assert len(found) == 1
+    assert said in found[0]
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:8321", "[::1]:8321", "localhost:8321", "127.1.2.3:0"])
+def test_plain_http_on_this_machine(folder: Path, bind: str) -> None:
+    assert read(folder, f"[web]\nbind = '{bind}'\n").web.host == bind.rpartition(":")[0].strip("[]")
+
+
+def test_a_file_that_cannot_be_read(folder: Path) -> None:
+    (folder / "gpubot.toml").write_bytes(b"\xff\xfe[site]")
+    with pytest.raises(SettingsError, match="no UTF-8 text"):
+        load(folder / "gpubot.toml")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load(folder)
+
+
+def test_every_line_that_is_proposed_works(folder: Path) -> None:
+    """Each example, put where it belongs, is read without a mistake."""
+    (folder / "slack-signing.token").write_text("x")
+    for path, line in EXAMPLES.items():
+        section, _, key = path.rpartition(".")
+        if "in the environment" in line:
+            assert re.match(r"GPUBOT_[A-Z_]+=", line)
+            continue
+        text = f"[{section.replace('*', 'lab') or path}]\n{line}\n" if not line.startswith("[") else line + "\n"
+        if "vcenter" in path:
+            text += "".join(f'{k} = "x"\n' for k in ("host", "user") if k != key)
+        if path in ("web.cert_file", "web.key_file"):
+            text = '[web]\ncert_file = "cert.pem"\nkey_file = "key.pem"\n'
+        tomllib.loads(text)
+        read(folder, text)
+
+
+# ---- values
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90 s", 90),
+        ("90s", 90),
+        ("30 min", 1800),
+        ("30m", 1800),
+        ("1.5h", 5400),
+        ("4 hours", 14400),
+        ("1 hour", 3600),
+        ("7 days", 604800),
+        ("1 week", 604800),
+        ("1h30min", 5400),
+        ("1 H 30 Min", 5400),
+        (" 2 d ", 172800),
+    ],
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert read_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "30", "min", "30 mins ago", "-1 h", "1 fortnight", "0 s", "1e3 s", "9999999 d", 30, None, True]
+)
+def test_no_durations(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"duration|ten years"):
+        read_duration(bad)
+
+
+def test_times_and_days() -> None:
+    assert read_time("9:05") == time(9, 5)
+    assert read_time(time(9, 5)) == time(9, 5)
+    assert read_span("22:00 - 06:00") == (time(22), time(6))
+    assert read_days("mon-fri") == frozenset(range(5))
+    assert read_days("Fri-Mon") == frozenset({4, 5, 6, 0})
+    assert read_days("monday, Wednesday") == frozenset({0, 2})
+    assert read_days(["sat", "sun"]) == read_days([5, 6]) == frozenset({5, 6})
+    assert read_hours("mon-thu, sat 09:00-18:00") == (frozenset({0, 1, 2, 3, 5}), time(9), time(18))
+
+
+@pytest.mark.parametrize("bad", ["24:00", "9", "09:60", "-1:00", "nine", "", None, 900])
+def test_no_times(bad: object) -> None:
+    with pytest.raises(ValueError, match="no time of day"):
+        read_time(bad)
+
+
+@pytest.mark.parametrize("bad", ["", "xyz", "mon-", "-fri", [7], [-1], [], 3, None])
+def test_no_days(bad: object) -> None:
+    with pytest.raises(ValueError, match="names no days"):
+        read_days(bad)
+
+
+def test_only_load_makes_settings_and_they_do_not_change(folder: Path) -> None:
+    s = read(folder, "")
+    with pytest.raises(ValueError, match="frozen"):
+        s.site = s.site  # type: ignore[misc]
+    assert "GPUBOT_SITE_ZONE" not in os.environ
