@@ -202,6 +202,12 @@ def test_a_length_after_a_window_is_not_the_windows() -> None:
     assert found.window is not None and found.window.echo == "today 18:00-19:00"
 
 
+def test_the_longest_name_of_a_machine_counts() -> None:
+    names = ("team", "team vm 2", "vm")
+    assert heard("1 on team vm 2", machines=names) == Heard(count=1, machine="team vm 2")
+    assert heard("2 on team", machines=names) == Heard(count=2, machine="team")
+
+
 def test_a_machine_may_be_called_like_a_time() -> None:
     assert heard("on nights", machines=MACHINES).machine == "nights"
     assert heard("nights", machines=MACHINES).machine == "nights"

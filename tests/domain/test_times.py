@@ -111,6 +111,10 @@ def window(text: str, now: datetime = FRIDAY, zone: str = BERLIN) -> WindowWish:
         ("2026-12-01 18:00", Which.AT, "2026-12-01 18:00", "2026-12-01 19:00", "tue 1 dec 18:00-19:00"),
         ("2026-12-01T18:00", Which.AT, "2026-12-01 18:00", "2026-12-01 19:00", "tue 1 dec 18:00-19:00"),
         ("2026-12-01T17:00Z", Which.AT, "2026-12-01 18:00", "2026-12-01 19:00", "tue 1 dec 18:00-19:00"),
+        ("2026-11-27 18:00", Which.AT, "2026-11-27 18:00", "2026-11-27 19:00", "today 18:00-19:00"),
+        ("27 nov 18:00", Which.AT, "2026-11-27 18:00", "2026-11-27 19:00", "today 18:00-19:00"),
+        ("tomorrow 12pm", Which.AT, "2026-11-28 12:00", "2026-11-28 13:00", "tomorrow 12:00-13:00"),
+        ("tomorrow 12:30am-1am", Which.AT, "2026-11-28 00:30", "2026-11-28 01:00", "tomorrow 00:30-01:00"),
         ("jan 5 18:00", Which.AT, "2027-01-05 18:00", "2027-01-05 19:00", "tue 5 jan 18:00-19:00"),  # the coming one
         ("nov 1 18:00", Which.AT, "2027-11-01 18:00", "2027-11-01 19:00", "2027-11-01 18:00-19:00"),
         ("next working day 10:00", Which.AT, "2026-11-30 10:00", "2026-11-30 11:00", "mon 30 nov 10:00-11:00"),
@@ -288,6 +292,23 @@ def test_before_dawn_a_night_stretch_without_a_day_is_the_running_one() -> None:
 def test_clock_changes(text: str, now: str, start: str, end: str) -> None:
     wish = window(text, at(now))
     assert (wish.start, wish.end) == (datetime.fromisoformat(start), datetime.fromisoformat(end))
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "echo"),
+    [
+        ("in 90 min", "2026-10-25T00:00+00:00", "2026-10-25T02:30+01:00 for 1 h"),  # the second 02:30
+        ("in 30 min", "2026-10-25T00:00+00:00", "today 02:30 for 1 h"),  # ends at the second 02:30
+        ("in 30 min", "2026-10-25T01:30+00:00", "today 03:00-04:00"),
+        ("from today 02:30 to tomorrow 02:30", "2026-10-24T22:30+00:00", "today 02:30 to tomorrow 02:30"),
+        ("from today 05:00 to tomorrow 05:00", "2026-10-24T22:30+00:00", "today 05:00 for 1 d"),
+    ],
+)
+def test_what_is_said_back_of_an_hour_that_is_there_twice(text: str, now: str, echo: str) -> None:
+    said = datetime.fromisoformat(now)
+    wish = window(text, said)
+    assert wish.echo == echo
+    assert window(echo, said) == wish
 
 
 def test_an_hour_that_a_clock_change_takes_away_is_refused() -> None:

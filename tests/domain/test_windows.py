@@ -549,6 +549,14 @@ def test_ones_own_later_yes_counts() -> None:
     assert coming(draft) is not None
 
 
+def test_ones_own_not_now_is_no_objection_to_ones_own_yes() -> None:
+    draft = sheet()
+    say(draft, ADA, "nights")
+    windows.not_now(draft, VM, ADA.id, POLICY)
+    assert say(draft, ADA, "tonight", "12").skips == ()
+    assert [skip.by for skip in say(draft, BOB, "tonight", "12").skips] == [ADA.id]
+
+
 def test_the_bots_own_skips_are_no_objection() -> None:
     draft = sheet()
     nights = say(draft, ADA, "nights")
