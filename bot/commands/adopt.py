@@ -1,4 +1,4 @@
-"""adopt CARD [@person] [until TIME]: give a card that sits on your machine without a number its place in the books"""
+"""adopt CARD [@person] [until TIME]: a card that sits on your machine already becomes yours, with a number"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""force release #n / CARD because …: end somebody's time; the machine's agreements still say when it restarts"""
+"""force release #n / CARD because …: end somebody's time; its machine's owner still says when it restarts"""
 
 from __future__ import annotations
 

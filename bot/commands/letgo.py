@@ -1,4 +1,4 @@
-"""letgo CARD [now / tonight / when done / TIME]: a card that sits on your machine without a number goes back into the pool"""
+"""letgo CARD [now / tonight / when done / TIME]: a card that sits on your machine, lent to nobody, goes back to all"""
 
 from __future__ import annotations
 

@@ -20,11 +20,10 @@ HINT = "machine add vm-r owners @bob @ada"
 
 def run(ctx: Context) -> Reply:
     """Find the machine in the last look, and write its owners down."""
-    before, _, after = ctx.text.partition(" owners ")
-    if not before.strip() or not after.strip() or len(before.split()) != 1:
+    name, owners = ctx.name_and_people()
+    if not name or not owners:
         raise Unclear(text=ctx.text, hint=HINT)
-    owners = tuple(ctx.person_named(word.rstrip(",")).id for word in after.split())
-    machine = pool.add_machine(ctx.draft, _seen(ctx, before.strip()), owners, ctx.person.id)
+    machine = pool.add_machine(ctx.draft, _seen(ctx, name), owners, ctx.person.id)
     return words.machine_added(ctx.scene(), machine)
 
 

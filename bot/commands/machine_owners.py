@@ -18,11 +18,8 @@ HINT = "machine owners vm-r @bob @ada"
 
 def run(ctx: Context) -> Reply:
     """Replace the owners."""
-    name, *people = ctx.text.split() or [""]
-    if not name or not people:
+    name, owners = ctx.name_and_people()
+    if not name or not owners:
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = ctx.machine_named(name)
-    machine = pool.set_owners(
-        ctx.draft, machine, tuple(ctx.person_named(word.rstrip(",")).id for word in people), ctx.person.id
-    )
+    machine = pool.set_owners(ctx.draft, ctx.machine_named(name), owners, ctx.person.id)
     return words.machine_owners(ctx.scene(), machine)

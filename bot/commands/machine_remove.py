@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain import pool
 from bot.domain.errors import Unclear
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, unquoted
 from bot.service.ports import Reply
 
 WORDS = ("machine remove", "machine delete", "remove machine")
@@ -18,8 +18,9 @@ HINT = "machine remove vm-r"
 
 def run(ctx: Context) -> Reply:
     """Take it out of the books."""
-    if len(ctx.text.split()) != 1:
+    name = unquoted(ctx.text)
+    if not name:
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = ctx.machine_named(ctx.text)
+    machine = ctx.machine_named(name)
     pool.remove_machine(ctx.draft, machine, ctx.person.id)
     return words.machine_removed(ctx.scene(), machine)

@@ -7,7 +7,7 @@ import secrets
 
 from bot.domain.errors import Unclear
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, unquoted
 from bot.service.ports import Reply
 
 WORDS = ("machine token",)
@@ -20,9 +20,10 @@ HINT = "machine token vm-r"
 
 def run(ctx: Context) -> Reply:
     """Make it, keep its digest alone, and show it to this admin alone."""
-    if len(ctx.text.split()) != 1:
+    name = unquoted(ctx.text)
+    if not name:
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = ctx.machine_named(ctx.text)
+    machine = ctx.machine_named(name)
     token = secrets.token_urlsafe(32)
     ctx.tokens[machine.uuid] = hashlib.sha256(token.encode()).hexdigest()
     ctx.draft.log(ctx.person.id, "machine.token", machine.name)

@@ -1,6 +1,7 @@
-"""window [MACHINE] [nights / weekdays 22:00-06:00 / now / tonight / when done / at 18:00 / ask] [hard] [even if busy] [remove]: when your machine may restart
+"""window [MACHINE] [now / tonight / nights / when done / at 18:00] [remove]: when your machine may restart
 
-Always announced first. Without a time it says what is agreed.
+Always announced first. Without a time it says what is agreed. Also understood: ``ask`` (ask me first), ``weekdays 22:00-06:00``, ``hard``
+(switched off hard if it does not shut down), ``even if busy`` (a standing window that holds although something runs).
 """
 
 from __future__ import annotations

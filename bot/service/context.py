@@ -318,6 +318,19 @@ class Context:
             raise UnknownThing(what="person", text=word, known=())
         return person
 
+    def name_and_people(self) -> tuple[str, tuple[PersonId, ...]]:
+        """A line of a machine's name, which may have blanks, and people: ``vm-r owners @bob @ada``.
+
+        :raises UnknownThing: nobody is called that
+        """
+        words = self.text.split()
+        at = next((i for i, word in enumerate(words) if word.startswith(("@", "<@"))), len(words))
+        name = words[:at]
+        if name[-1:] and name[-1].lower() in ("owner", "owners"):
+            name.pop()
+        people = (self.person_named(word.rstrip(",")).id for word in words[at:] if word.lower() not in ("and", ","))
+        return unquoted(" ".join(name)), tuple(dict.fromkeys(people))
+
     def lease_on(self, card: Card) -> Lease | None:
         """The open lease that has a card."""
         return self.draft.leases.get(self.draft.holder(card.name, Turn.HAS) or "")
@@ -383,6 +396,11 @@ class Context:
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""
         return self.person.zone if person == self.person.id else self.zones.get(person, self.policy.zone)
+
+
+def unquoted(text: str) -> str:
+    """A name without the quotes around it."""
+    return text.strip().strip('"“”').strip()
 
 
 def name_of(thing: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain import queue
 from bot.domain.draft import Changes
@@ -39,6 +39,9 @@ BOARD = "board"
 """The key under which the store remembers where the board stands."""
 
 
+BOARD_ANYWAY = 2.0
+"""Real seconds after which the board is rendered though nobody said that something happened."""
+
 AT_ONCE = 200
 """Messages that are looked at in one go."""
 
@@ -49,13 +52,13 @@ class Teller:
     def __init__(
         self, store: Store, voice: Voice, people: People, clock: Clock, policy: Policy, board_every: float = 10.0
     ) -> None:
-        """``board_every``: real seconds between two edits of the board."""
+        """``board_every``: seconds of the bot's clock between two edits of the board; never less than a real one."""
         self._store, self._voice, self._people = store, voice, people
         self._clock, self._policy, self._board_every = clock, policy, board_every
         self._poked = threading.Event()
         self._quiet_until: dict[PersonId, float] = {}  # audience -> real second before which it is left alone
         self._shown: Reply | None = None  # the board as it was last handed to the outbox
-        self._shown_at: float | None = None  # real
+        self._shown_at: tuple[float, datetime] | None = None  # real seconds and the bot's clock
 
     # ---- the thread
 
@@ -65,10 +68,13 @@ class Teller:
 
     def run(self, stop: threading.Event) -> None:
         """Tell until stopped; looks by itself twice a second, because other processes write into the outbox too."""
+        shown = 0.0
         while not stop.is_set():
-            self._poked.wait(0.5)
+            poked = self._poked.wait(0.5)
             self._poked.clear()
-            chore("the board", self.show_board)
+            if poked or self._clock.real() - shown >= BOARD_ANYWAY:
+                shown = self._clock.real()
+                chore("the board", self.show_board)
             chore("the outbox", self.tell)
 
     # ---- the outbox
@@ -149,10 +155,10 @@ class Teller:
 
     def show_board(self) -> bool:
         """Hand the board to the outbox if it changed and the last time is long enough ago. Returns whether it did."""
-        real = self._clock.real()
-        if self._shown_at is not None and real - self._shown_at < self._board_every:
+        real, now = self._clock.real(), self._clock.now()
+        if self._shown_at is not None and not self._board_due(real, now):
             return False
-        now, books = self._clock.now(), self._store.read()
+        books = self._store.read()
         if not books.cards:
             return False  # nothing to show before the first card is seen
         promises = {r.number: promise(books, r, now, self._policy, self._zone_of) for r in queue.line(books)}
@@ -161,8 +167,14 @@ class Teller:
             return False
         with self._store.transaction() as transaction:
             transaction.record(Changes(), [Post(0, CHANNEL, board, key=BOARD, at=now, priority=2)])
-        self._shown, self._shown_at = board, real
+        self._shown, self._shown_at = board, (real, now)
         return True
+
+    def _board_due(self, real: float, now: datetime) -> bool:
+        """Whether the last edit is long enough ago, also if the bot's clock was set meanwhile."""
+        assert self._shown_at is not None
+        ago, ago_now = real - self._shown_at[0], abs((now - self._shown_at[1]).total_seconds())
+        return ago >= min(1.0, self._board_every) and max(ago, ago_now) >= self._board_every
 
     def _zone_of(self, person: PersonId) -> str:
         return self._people.person(person).zone

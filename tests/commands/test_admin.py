@@ -61,6 +61,19 @@ def test_two_machines_of_one_name_are_not_guessed(house: House) -> None:
     assert "in lab" in text_of(reply) and "in other" in text_of(reply)
 
 
+@pytest.mark.parametrize("name", ["my vm", '"my vm"', "“My VM”"])
+def test_a_name_may_have_blanks(house: House, name: str) -> None:
+    house.lab.names[uuid("vm-spare")] = "my vm"
+    house.store.keep_look(house.lab.look())
+    assert house.say("dana", f"machine add {name} owners @bob").ok
+    assert house.say("dana", f"machine owners {name} @ada and @bob").ok
+    assert house.books.machines[uuid("vm-spare")].owners == ("U1ADA", "U2BOB")
+    assert house.say("ada", "request 1 on my vm").ok
+    assert house.say("dana", f"machine token {name}").ok
+    assert house.say("ada", "release").ok
+    assert house.say("dana", f"machine remove {name}").ok
+
+
 def test_owners_are_replaced_and_a_machine_is_forgotten(house: House) -> None:
     assert house.say("dana", "machine owners vm-r @carol @carol").ok
     assert house.books.machines[uuid("vm-r")].owners == ("U3CAROL",)
@@ -103,7 +116,9 @@ def _token(house: House) -> str:
 def test_drain_and_undrain(house: House) -> None:
     assert house.say("dana", "drain T4-1 T4-2 because the fan is loud").ok
     asides = {name: card.aside for name, card in house.books.cards.items() if card.aside}
-    assert {name: (a.why, a.reason, a.by) for name, a in asides.items()} == dict.fromkeys(("T4-1", "T4-2"), (AsideWhy.DRAINED, "the fan is loud", "U4DANA"))
+    assert {name: (a.why, a.reason, a.by) for name, a in asides.items()} == dict.fromkeys(
+        ("T4-1", "T4-2"), (AsideWhy.DRAINED, "the fan is loud", "U4DANA")
+    )
     assert house.say("dana", "undrain T4-1").ok
     assert house.books.cards["T4-1"].aside is None
 
