@@ -103,6 +103,8 @@ class Beats:
                 return
             self._stopped = True
         self._end.set()
+        if not self._scheduler.running:
+            return  # never started
         mine = threading.get_ident()
         # waits until the scheduler has handed on what was due: it must not meet a pool that is shut down
         self._scheduler.remove_all_jobs()

@@ -234,3 +234,10 @@ def test_a_round_may_stop_the_beat() -> None:
     beats = Beats(last, lambda: 0.5)
     beats.start()
     assert done.wait(5)
+
+
+def test_a_beat_that_never_began_ends(rounds: Rounds) -> None:
+    beats = Beats(rounds, lambda: 1.0)
+    beats.stop()
+    beats.wake()
+    assert rounds.began == []

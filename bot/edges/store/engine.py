@@ -71,8 +71,14 @@ def _check_file(url: URL, create: bool) -> None:
         raise NotWritable(f"the database {path} cannot be made: its folder does not exist; make it first")
     if path.is_dir():
         raise NotOurs(f"the database {path} is a folder; name a file in [store] url")
-    if not create and not path.exists():
+    if path.exists():
+        return
+    if not create:
         raise NotOurs(f"there is no database {path}; `gpubot db upgrade` makes one")
+    try:
+        path.touch(mode=0o600)  # who asked for what, and why, is not for every user of the machine
+    except OSError as error:
+        raise NotWritable(f"the database {path} cannot be made: {error.strerror}; make its folder writable") from error
 
 
 def _on_connect(raw: sqlite3.Connection, _record: Any) -> None:
