@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
@@ -15,9 +16,11 @@ import pytest
 import trustme
 
 from bot.domain.model import CallKind
+from bot.edges.vsphere.client import Client
 from bot.edges.vsphere.connect import NoConnection, Phase, VCenter, choose_version, connect
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.vsphere.session import Session
+from bot.edges.vsphere.vmomi import vim
 from bot.service.ports import Again, Lab, LabStep, NeedsPerson
 from tests.edges.vsphere_rig import QUICK, Bench, Clock, stand_in
 
@@ -150,6 +153,64 @@ def test_what_is_no_vcenter_is_told(bench: Bench, authority: tuple[trustme.CA, P
 
     with listener(secure(ca, web)) as port:
         assert word in fails(replace(bench.vcenter, host=f"127.0.0.1:{port}", ca_file=path), Phase.VERSION, 5)
+
+
+ENVELOPE = b'<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>%s</soapenv:Body></soapenv:Envelope>'
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (b"200 OK", b"<html>hello</html>"),
+        (b"200 OK", b"hello"),
+        (b"200 OK", ENVELOPE % b'<RetrieveServiceContentResponse xmlns="urn:vim25"/>'),
+        (b"200 OK", ENVELOPE % b'<RetrieveServiceContentResponse xmlns="urn:vim25"><returnval>x</returnval></RetrieveServiceContentResponse>'),
+        (b"500 Internal Server Error", b"<html>proxy</html>"),
+        (b"500 Internal Server Error", ENVELOPE % b"<soapenv:Fault><faultstring>odd</faultstring></soapenv:Fault>"),
+        (b"503 Service Unavailable", b""),
+    ],
+)  # fmt: skip
+def test_what_answers_no_soap_is_told(
+    bench: Bench, authority: tuple[trustme.CA, Path], status: bytes, body: bytes
+) -> None:
+    ca, path = authority
+
+    def web(inner: ssl.SSLSocket) -> None:
+        asked = inner.recv(65536)
+        answer, head = (versions("8.0.3.0"), b"200 OK") if asked.startswith(b"GET") else (body, status)
+        inner.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (head, len(answer), answer))
+
+    with listener(secure(ca, web)) as port:
+        told = fails(replace(bench.vcenter, host=f"127.0.0.1:{port}", ca_file=path, connect_s=4), Phase.LOGIN, 5)
+    assert "no answer within" not in told
+
+
+def test_a_connection_that_was_closed_while_idle_is_no_trouble(bench: Bench) -> None:
+    session = Session(bench.vcenter, time.monotonic)
+
+    def job(client: Client) -> int:
+        return len(client.all(vim.VirtualMachine, ("name",)))
+
+    assert session.run(job) == 5
+    client = session.run(lambda client: client)
+    assert client.stub.pool
+    for connection, _ in client.stub.pool:
+        with socket.socket(fileno=os.dup(connection.sock.fileno())) as wire:
+            wire.shutdown(socket.SHUT_RDWR)  # under TLS, which knows nothing of it
+    assert session.run(job) == 5
+    assert session.run(lambda client: client) is client, "no new login for that"
+    session.close()
+
+
+def test_a_vcenter_that_falls_silent_is_left_after_a_while() -> None:
+    with stand_in(answer_s=0.5) as bench:
+        assert bench.lab.look().complete == {"lab"}
+        start = time.monotonic()
+        with bench.inside.world.lock:  # nothing is answered while it is held
+            seen = bench.lab.look()
+        assert time.monotonic() - start < 5
+        assert seen.complete == frozenset() and "timed out" in bench.lab.troubles["lab"]
+        assert bench.lab.look().complete == {"lab"}
 
 
 def test_plain_http_is_no_tls(bench: Bench) -> None:

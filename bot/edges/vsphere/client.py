@@ -6,6 +6,7 @@ a kept connection turns out to be dead; calls that change something go through `
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +20,14 @@ T = TypeVar("T")
 PC: Any = vmodl.query.PropertyCollector
 
 # What a request meets on a connection that the other side closed while it was idle: nothing was executed.
-STALE = (RemoteDisconnected, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+STALE = (
+    RemoteDisconnected,
+    ConnectionResetError,
+    ConnectionAbortedError,
+    BrokenPipeError,
+    ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+)
 
 
 class LostReplyError(Exception):

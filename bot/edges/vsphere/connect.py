@@ -198,6 +198,8 @@ class _Way:
     def _enter(self, instance: Any) -> Any:
         try:
             content = instance.RetrieveContent()
+            if content is None or content.sessionManager is None:
+                raise self._fail("it answers, but not as a vCenter does")
             content.sessionManager.Login(userName=self.vcenter.user, password=self.vcenter.password)
         except vim.fault.InvalidLogin as error:
             raise self._fail(f"user {self.vcenter.user} or its password is wrong", lasting=True) from error
