@@ -7,7 +7,21 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.model import Aside, AsideWhy, Hold, LeaseState, MoveState, Power, Rest, RestWhy, Seen, SeenMachine, Turn
+from bot.domain.model import (
+    Aside,
+    AsideWhy,
+    Hold,
+    LeaseState,
+    MoveState,
+    Power,
+    Rest,
+    RestWhy,
+    Seen,
+    SeenMachine,
+    Skip,
+    Turn,
+    Window,
+)
 from bot.service import words
 from bot.service.ports import Ping, Reply
 from tests.service import words_cases as w
@@ -164,3 +178,17 @@ def test_a_moved_out_move_is_not_taken_for_the_window_of_a_return() -> None:
     assert "no time agreed yet" in line_of("T4-2", board(w.RETURNING, over))
     lent = replace(w.RETURNING, state=LeaseState.ENDED)
     assert "ada" not in line_of("T4-2", board(lent, over))
+
+
+def test_a_time_that_was_put_off_or_is_over_is_no_time() -> None:
+    put_off = w.agreement(5, w.PYTHON, w.ADA, label="7b", skips=(Skip(w.NOW, w.ADA.id),))
+    assert "no time agreed yet" in line_of("T4-2", board(w.RETURNING, put_off))
+    over = w.agreement(5, w.PYTHON, w.ADA, window=Window(w.NOW - timedelta(hours=2), w.NOW))
+    assert "no time agreed yet" in line_of("T4-2", board(w.RETURNING, over))
+
+
+def test_a_time_that_comes_again_is_told_by_its_next_end() -> None:
+    nights = w.standing(5, w.PYTHON, w.ADA)
+    assert line_of("T4-2", board(w.RETURNING, nights)) == "ada · vm-python, given back, comes out by tomorrow 06:00"
+    done = w.agreement(5, w.PYTHON, w.ADA, window=None, when_done=True)
+    assert "comes out as soon as nothing has run for a while" in line_of("T4-2", board(w.RETURNING, done))

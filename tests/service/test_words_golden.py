@@ -95,6 +95,7 @@ def test_the_message_is_as_it_was_reviewed(name: str) -> None:
     reply = MESSAGES[name]()
     check(reply)
     shown = w.text(reply) + "\n"
+    assert len(w.text(Reply(reply.lines))) <= 600, "longer than anybody reads"
     kept = KEPT / f"{name}.txt"
     if os.environ.get("WORDS_WRITE"):
         kept.write_text(shown, encoding="utf-8")

@@ -163,3 +163,18 @@ def test_machines_of_a_person_that_left_are_named_as_a_task() -> None:
     reply = told(NewsKind.PERSON_LEFT, ADMINS, lent, who=w.ADA.id, request=w.request())
     assert Name(w.ADA.id) in reply.lines[0] and "T4-1" in w.text(reply)
     assert reply.buttons[0].says.startswith("force release #7 because") and reply.buttons[0].confirm
+
+
+def test_a_turn_whose_card_is_still_elsewhere_says_where_and_that_now_counts_from_then() -> None:
+    there = (
+        w.RETURNING,
+        replace(w.RESERVED, slots=("T4-2",)),
+        w.Hold("T4-2", w.Turn.NEXT, "12"),
+        w.agreement(label="12", now=True),
+    )
+    books = w.books(*there)
+    holds = frozenset(h for h in books.holds if (h.label, h.turn) != ("12", w.Turn.HAS))
+    item = News(NewsKind.LEASED, w.BOB.id, lease=books.leases["12"], request=w.request())
+    said = w.text(words.news(item, replace(books, holds=holds), w.NOW, w.POLICY))
+    assert "T4-2 still sits in vm-python (ada) until that restarts." in said
+    assert "vm-r restarts once (about 6 min): as soon as the card is there." in said

@@ -23,12 +23,12 @@ from bot.service.words.common import (
     head,
     ln,
     name_of,
-    open_agreements,
     place_word,
     say,
     slots_of,
     span_of,
     until_words,
+    usable,
     usual,
     usual_words,
     wanted,
@@ -174,7 +174,7 @@ def standing_still(scene: Scene) -> list[LineOf]:
 def agreed_for(scene: Scene, request: Request) -> Agreement | None:
     """The restart time that serves a request: one for it alone before one for anything, newest first."""
     label = str(request.number)
-    found = [a for a in open_agreements(scene.books, request.machine) if a.label in ("", label)]
+    found = usable(scene.books, request.machine, label, scene.now, scene.policy)
     found = [a for a in found if a.pattern is not None or not request.ask_first]
     return max(found, key=lambda a: (a.label == label, a.number), default=None)
 
@@ -301,9 +301,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
                 button("Leave the line", f"release #{taken.number}"),
             ),
         )
-    agreed = next(
-        (a for a in reversed(open_agreements(scene.books, taken.machine)) if a.label in ("", taken.label)), None
-    )
+    agreed = next(iter(usable(scene.books, taken.machine, taken.label, scene.now, scene.policy)), None)
     many = len(taken.slots) > 1
     return say(
         head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),

@@ -23,11 +23,11 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
-    open_agreements,
     say,
     slots_of,
     span_of,
     until_words,
+    usable,
     usual_words,
     wanted,
     window_words,
@@ -94,8 +94,8 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     move = next((m for m in scene.books.moves.values() if m.machine == lease.machine and m.state not in _PLANNED), None)
     if move is not None:
         return ["in the restart that is under way"]
-    agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
-    return window_words(agreed[-1]) if agreed else None
+    agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
+    return window_words(agreed[0]) if agreed else None
 
 
 _PLANNED = (MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED)

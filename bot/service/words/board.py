@@ -25,6 +25,7 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
+from bot.domain.occurrences import occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
@@ -41,11 +42,12 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
-    open_agreements,
     said,
     say,
     tidy,
     until_words,
+    usable,
+    usual,
     wanted,
     window_words,
 )
@@ -227,43 +229,41 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
         case LeaseState.ACTIVE:
             return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
         case LeaseState.RETURNING:
-            return [*where, ", given back", comes_out_tail(view.books, lease), then, checked]
+            return [*where, ", given back", comes_out_tail(view.books, lease, view.now, policy), then, checked]
         case LeaseState.MOVING:
             return ["on its way to ", *where]
         case _:
-            return ["reserved for ", *where, restart_tail(view.books, lease)]
+            return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
 
 
-def comes_out(books: Books, lease: Lease) -> datetime | None:
-    """By when a card that is given back is out; None: no restart is agreed, or it is one that comes again."""
+def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> datetime | None:
+    """By when a card that is given back is out; None: no restart is agreed, or only one "when nothing runs"."""
     move = next((m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER), None)
     if move is not None and move.window is not None:
         return move.window.end
-    ends = [
-        a.window.end
-        for a in open_agreements(books, lease.machine)
-        if a.window is not None and a.label in ("", lease.label)
-    ]
-    return min(ends, default=None)
+    takes = usual(books.machines.get(lease.machine), policy)
+    agreed = usable(books, lease.machine, lease.label, now, policy)
+    windows = [occurrence(a, now, policy, takes) for a in agreed]
+    return min((w.end for w in windows if w is not None), default=None)
 
 
 _OVER = (MoveState.DONE, MoveState.DROPPED)
 
 
-def comes_out_tail(books: Books, lease: Lease) -> list[Part]:
+def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
     """When a card that is given back comes out, to put behind "given back"."""
-    by = comes_out(books, lease)
+    by = comes_out(books, lease, now, policy)
     if by is not None:
         return [", comes out by ", When(by)]
-    agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
+    agreed = usable(books, lease.machine, lease.label, now, policy)
     if agreed:
         return [", comes out ", window_words(agreed[0], public=True)]
     return [", comes out when its machine restarts: no time agreed yet"]
 
 
-def restart_tail(books: Books, lease: Lease) -> list[Part]:
+def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
     """When a machine restarts to take a reserved card, to put behind it."""
-    agreed = [a for a in open_agreements(books, lease.machine) if a.label in ("", lease.label)]
+    agreed = usable(books, lease.machine, lease.label, now, policy)
     return [", restarts ", window_words(agreed[0], public=True)] if agreed else [", waits for a time to restart"]
 
 

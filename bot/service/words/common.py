@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bot.domain.model import (
@@ -24,6 +24,7 @@ from bot.domain.model import (
     Seen,
     SlotId,
 )
+from bot.domain.occurrences import occurrence
 from bot.domain.policy import Policy
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
 
@@ -388,6 +389,29 @@ def open_agreements(books: Books, machine: MachineId) -> list[Agreement]:
     """The open agreements of a machine, oldest first."""
     found = (a for a in books.agreements.values() if a.machine == machine and a.state is AgreementState.OPEN)
     return sorted(found, key=lambda a: a.number)
+
+
+def usable(books: Books, machine: MachineId, label: str, now: datetime, policy: Policy) -> list[Agreement]:
+    """The agreements of a machine that can still serve a request or card, soonest first: not over, not put off.
+
+    One for "when nothing runs" that waits for it, and a "now" that waits for its card, come last.
+    """
+    takes = usual(books.machines.get(machine), policy)
+    found = []
+    for agreement in open_agreements(books, machine):
+        if agreement.label not in ("", label):
+            continue
+        window = occurrence(agreement, now, policy, takes)
+        put_off = agreement.window is not None and any(s.start == agreement.window.start for s in agreement.skips)
+        if window is not None:
+            found.append((window.start, agreement))
+        elif (agreement.now and not put_off) or (agreement.when_done and agreement.window is None):
+            found.append((LAST, agreement))
+    return [agreement for _, agreement in sorted(found, key=lambda pair: (pair[0], pair[1].number))]
+
+
+LAST = datetime.max.replace(tzinfo=UTC)
+"""Sorts behind every instant."""
 
 
 # ---- the line ------------------------------------------------------------------------------------------------------

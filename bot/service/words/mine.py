@@ -128,11 +128,11 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.ACTIVE:
             return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
         case LeaseState.RETURNING:
-            return [", given back", comes_out_tail(scene.books, lease)]
+            return [", given back", comes_out_tail(scene.books, lease, scene.now, scene.policy)]
         case LeaseState.MOVING:
             return [", on its way to you"]
         case _:
-            return [", reserved for you", restart_tail(scene.books, lease)]
+            return [", reserved for you", restart_tail(scene.books, lease, scene.now, scene.policy)]
 
 
 def _own_buttons(scene: Scene, person: PersonId) -> list[Button]:

@@ -75,7 +75,7 @@ TROUBLE = frozenset({"undoing", "refused", "start_refused", "started_by_hand", "
 REPLACED = {"last_call": "stopping", "stopping": "off", "starting": "on"}
 """A step that was only the asking is left out once what was asked for is seen."""
 
-UNSHOWN = frozenset({"done"})
+UNSHOWN = frozenset({"done", "done_off"})
 """The end is told by the first and the last line."""
 
 OVER = (MoveState.DONE, MoveState.DROPPED)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from bot.domain.model import LeaseState, Machine, RestWhy
+from bot.domain.model import LeaseState, Machine, RestWhy, Turn
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
+    Part,
     because,
     button,
     card_s,
     clock_words,
     command,
     head,
-    it_s,
     ln,
-    open_agreements,
+    machine_word,
     say,
+    slots_of,
     span_of,
     until_words,
+    usable,
     wanted,
     why_tail,
     window_button,
@@ -117,22 +119,12 @@ def still_wanted(t: Telling) -> Reply:
 def leased(t: Telling) -> Reply:
     """Its turn, and a window is known."""
     many = t.many
-    agreements = open_agreements(t.books, t.machine.uuid) if t.machine is not None else []
-    window = t.item.agreement or next(
-        (a for a in agreements if t.lease is None or a.label in ("", t.lease.label)), None
-    )
     if t.public:
         return say(head(t.kind_cards, f" {'are' if many else 'is'} reserved for ", t.holder, f" on {t.vm}."))
-    when = (
-        ln(f"{t.vm} restarts once ({t.usual}): ", window_words(window), ". I say so before.")
-        if window is not None
-        else ln(f"{t.vm} takes {it_s(1) if not many else 'them'} in its next restart ({t.usual}). I say so before.")
-    )
-    wait = t.item.until is not None and t.item.until > t.now
     return say(
         head("Your turn: ", t.kind_cards, f" {'are' if many else 'is'} reserved for you on {t.vm}."),
-        ln("Still on the way; free by ", When(t.item.until), ".") if wait and t.item.until is not None else None,
-        when,
+        _on_its_way(t),
+        _restarts(t),
         ln("Yours ", until_words(t.lease.terms.length, t.policy, t.lease.end), ". There is nothing to do for you.")
         if t.lease is not None
         else None,
@@ -141,6 +133,43 @@ def leased(t: Telling) -> Reply:
             button("I do not need it any more", f"release{t.ref}"),
         ),
     )
+
+
+def _on_its_way(t: Telling) -> LineOf | None:
+    """From whom a reserved card still has to come, if it does."""
+    if t.lease is None:
+        return None
+    coming = [h.slot for h in t.books.holds if h.label == t.lease.label and h.turn is Turn.NEXT]
+    if not coming:
+        return None
+    has = [h.label for h in t.books.holds if h.slot in coming and h.turn is Turn.HAS]
+    gives = [t.books.leases[label] for label in sorted(has) if label in t.books.leases]
+    free: list[Part] = [", likely by ", When(t.item.until)] if t.item.until is not None else []
+    if not gives:
+        return ln("Still on the way", free, ".")
+    there = machine_word(t.books, gives[0].machine)
+    return ln(
+        slots_of(sorted(coming)),
+        " still sits in ",
+        there,
+        " (",
+        t.named(gives[0].person),
+        ") until that restarts",
+        free,
+        ".",
+    )
+
+
+def _restarts(t: Telling) -> LineOf:
+    """When the machine restarts for it."""
+    agreed = t.item.agreement
+    if agreed is None and t.machine is not None and t.lease is not None:
+        agreed = next(iter(usable(t.books, t.machine.uuid, t.lease.label, t.now, t.policy)), None)
+    if agreed is None:
+        return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
+    waits = agreed.now and _on_its_way(t) is not None
+    when: list[Part] = ["as soon as the card is there"] if waits else window_words(agreed)
+    return ln(f"{t.vm} restarts once ({t.usual}): ", when, ". I say so before.")
 
 
 def ask_window(t: Telling) -> Reply:

@@ -19,7 +19,7 @@ from bot.domain.queue import line, place
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.answers import agreed_for, asked_buttons, is_off, promise_line, restart_buttons, standing_still
 from bot.service.words.answers_cards import comes_out_words
-from bot.service.words.board import View, card_words, comes_out
+from bot.service.words.board import View, card_words
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -35,10 +35,10 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
-    open_agreements,
     place_word,
     say,
     slots_of,
+    usable,
     wanted,
     window_words,
 )
@@ -123,9 +123,9 @@ def _capital(who: Part) -> Part:
 
 
 def _missing(scene: Scene, lease: Lease, vm: str) -> LineOf:
-    agreed = [a for a in open_agreements(scene.books, lease.machine) if a.label in ("", lease.label)]
+    agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
     if agreed:
-        return ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[-1]), ".")
+        return ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[0]), ".")
     return ln(f"Missing is a time when {vm} may restart.")
 
 
@@ -143,7 +143,7 @@ def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]
     if not mine or lease.state not in _OPEN:
         return (QUEUE, MINE)
     machine = scene.books.machines.get(lease.machine)
-    if lease.state is LeaseState.RETURNING and comes_out(scene.books, lease) is None:
+    if lease.state is LeaseState.RETURNING and comes_out_words(scene, lease) is None:
         return give_buttons(machine, clock_words(scene.policy))
     return (MINE, button("Give it back", f"release {label_ref(lease.label)}"))
 
