@@ -16,8 +16,8 @@ from enum import StrEnum
 from bot.domain import phrases
 from bot.domain.errors import BadCount, Unclear, UnknownVerb
 from bot.domain.model import Length
-from bot.domain.phrases import Phrase
 from bot.domain.policy import Policy
+from bot.domain.shapes import Moment, Phrase, Shape, duration, may_begin, split
 from bot.domain.times import LENGTH_HINT, WINDOW_HINT, WindowWish, read_length, window_of
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -291,7 +291,7 @@ class _Ear:
 
     def _time(self) -> bool:
         """A time without a word before it: a duration is a length, anything else what the verb says."""
-        if self.bare is not Bare.ONLY_WINDOW and self._run(self.at, phrases.duration):
+        if self.bare is not Bare.ONLY_WINDOW and self._run(self.at, duration):
             return self._take_length(0, LENGTH_HINT)
         if self.bare is Bare.LENGTH and self._run(self.at, phrases.moment):
             return self._take_length(0, LENGTH_HINT)
@@ -320,7 +320,7 @@ class _Ear:
 
     # ---- helpers
 
-    def _is_time(self, words: Sequence[str]) -> Phrase | phrases.Moment | None:
+    def _is_time(self, words: Sequence[str]) -> Phrase | Moment | None:
         return phrases.window(words) or phrases.moment(words)
 
     def _run(self, start: int, reads: Callable[[Sequence[str]], object | None]) -> int:
@@ -328,7 +328,7 @@ class _Ear:
 
         A length never begins in the middle of a window: `restart at 18:00 for 8h` are two things, unless the verb wants only windows.
         """
-        if start >= len(self.words) or not phrases.may_begin(self.low[start]):
+        if start >= len(self.words) or not may_begin(self.low[start]):
             return 0
         stop = min(len(self.words), start + LONGEST_RUN)
         if self.bare is not Bare.ONLY_WINDOW:
@@ -337,7 +337,7 @@ class _Ear:
                     stop = at
                     break
         for end in range(stop, start, -1):
-            if self.low[end - 1] not in ("hard", "busy") and reads(phrases.split(" ".join(self.low[start:end]))):
+            if self.low[end - 1] not in ("hard", "busy") and reads(split(" ".join(self.low[start:end]))):
                 return end - start
         return 0
 
@@ -357,24 +357,24 @@ class _Ear:
 
     def _take_length(self, skip: int, hint: str) -> bool:
         start = self.at + skip
-        run = self._run(start, phrases.duration) or self._run(start, lambda words: phrases.moment(["until", *words]))
+        run = self._run(start, duration) or self._run(start, lambda words: phrases.moment(["until", *words]))
         if not run:
             raise Unclear(text=self._shown(self.at, 4), hint=hint)
         if self.length:
             raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {hint}")
-        until = "until " if self._run(start, phrases.duration) != run else ""
+        until = "until " if self._run(start, duration) != run else ""
         self.length = until + " ".join(self.low[start : start + run])
         self.at = start + run
         return True
 
     def _take_window(self, start: int, run: int) -> None:
         words = self.low[start : start + run]
-        phrase = phrases.window(phrases.split(" ".join(words)))
+        phrase = phrases.window(split(" ".join(words)))
         assert phrase is not None  # the run was understood a moment ago
         if self.window:
             raise Unclear(text=f"{self.window[1]} {' '.join(words)}", hint=f"one of the two: {' '.join(words)}")
         self.window = phrase, self._shown(start, run)
-        if phrase.shape is phrases.Shape.WHEN_DONE:
+        if phrase.shape is Shape.WHEN_DONE:
             self.flags.add("when done")
         self.at = start + run
 

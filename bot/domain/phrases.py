@@ -1,204 +1,40 @@
-"""The shapes of words of time, before anybody asks what time it is.
+"""Phrases of time, before anybody asks what time it is.
 
-Called by ``times`` alone. It turns words into small values (``Moment``, ``Span``, ``Phrase``) or answers None: it knows no clock, no
-zone and no policy, so a shape that is understood here may still turn out to lie in the past.
-
-Minutes of a day count from 0 to 1440; 1440 is 24:00.
+Called by ``times`` and the grammar. It turns words into ``Moment`` and ``Phrase`` or answers None: it knows no clock, no zone and no
+policy, so a phrase that is understood here may still turn out to lie in the past.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import replace
+from datetime import datetime
 
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAY = re.compile(
-    r"(mon(?:day)?|tue(?:s|sday)?|wed(?:s|nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+from bot.domain.shapes import (
+    ISO,
+    ISO_DAY,
+    MONTH,
+    MONTHS,
+    ORDINAL,
+    PLURAL,
+    WEEKDAYS,
+    Day,
+    DayKind,
+    Moment,
+    Phrase,
+    Shape,
+    duration,
+    read_minute,
+    read_span,
+    read_weekday,
 )
-_WEEKDAYS = re.compile(r"(mon|tues|wednes|thurs|fri|satur|sun)days")
-_MONTH = re.compile(
-    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?"
-)
-_ISO_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(z|[+-][0-9]{2}:[0-9]{2})?")
-_CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
-_ORDINAL = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
-_PART = re.compile(
-    r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)(?![a-z])(?: and(?= ))? ?"
-)
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(days=7)}
-_ONES = {
-    "half an hour": timedelta(minutes=30),
-    "an hour": timedelta(hours=1),
-    "a day": timedelta(days=1),
-    "a week": timedelta(days=7),
-}
+
 _DONE = re.compile(
     r"(?:when|once|after|as soon as) (?:nothing runs(?: any ?more)?|(?:it is |it's |i am |i'm |(?:(?:the|my|all|all my) )?"
     r"(?:jobs?|work|runs?|training) (?:is |are |has |have )?)?(?:done|ends?|ended|finished|finish|finishes|over|idle))"
 )
 _NIGHTLY = {"weekday": frozenset(range(5)), "weekend": frozenset({5, 6})}
-_BEGINNINGS = (
-    "now right immediately at when once after as ask today tomorrow tonight the day next this on weekdays weekday weekends weekend "
-    "working every each daily nights nightly all any anytime some sometime only from between before by until till to noon midnight "
-    "in an a half restart hard even"
-)
-_BEGINS = frozenset(_BEGINNINGS.split())
-_LASTING = timedelta(days=36500)
-"""More than anybody means; also keeps sums within what a datetime can hold."""
-
-
-class DayKind(StrEnum):
-    """How a day was named."""
-
-    TODAY = "today"
-    TOMORROW = "tomorrow"
-    AFTER = "the day after tomorrow"
-    TONIGHT = "tonight"  # the site's night
-    WORKING = "next working day"
-    WEEKDAY = "weekday"  # the coming one
-    DATE = "date"  # with or without a year
-
-
-@dataclass(frozen=True)
-class Day:
-    """A day as it was said."""
-
-    kind: DayKind  # how
-    weekday: int | None = None  # 0 Monday; of a date, only to be checked against it
-    year: int | None = None  # of a date; None: the coming one
-    month: int = 0  # of a date
-    number: int = 0  # of a date: day of the month
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A point in time as it was said; at least one of the fields is set."""
-
-    day: Day | None = None  # None: today is meant
-    minute: int | None = None  # 0 to 1440; None: no time of day was said
-    fixed: datetime | None = None  # an ISO time with an offset
-    after: timedelta | None = None  # "in 2h"
-
-
-class Shape(StrEnum):
-    """What a phrase of a window looks like."""
-
-    NOW = "now"
-    WHEN_DONE = "when done"
-    ASK = "ask"
-    AT = "at"  # `start`, perhaps `end` or `lasting`
-    DAY = "day"  # the whole day of `start`
-    SPAN = "span"  # `start` with a day, from `begin` to `finish`
-    AFTER = "after"  # from `start` to the end of that day
-    BEFORE = "before"  # until `start`
-    STANDING = "standing"  # on `days`, from `begin` to `finish`; none: the site's night
-
-
-@dataclass(frozen=True)
-class Phrase:
-    """A window as it was said."""
-
-    shape: Shape  # which of the fields below count
-    start: Moment | None = None  # see Shape
-    end: Moment | None = None  # of AT
-    lasting: timedelta | None = None  # of AT
-    begin: int | None = None  # minute
-    finish: int | None = None  # minute; not after `begin`: on the next day
-    days: frozenset[int] = frozenset()  # of STANDING
-    hard: bool = False  # a hard stop too
-    even_if_busy: bool = False  # although something runs
-
-
-def split(text: str) -> list[str]:
-    """Words in lower case: dashes are one sign, commas are blanks, `6 pm` and `18:00 - 22:00` are one word each."""
-    plain = text.lower().replace("–", "-").replace("—", "-").replace("’", "'")
-    words: list[str] = []
-    for word in plain.replace(",", " ").replace(";", " ").split():
-        if words and (_joins(words[-1], word) or (word in ("am", "pm") and re.fullmatch(r"[0-9:]{1,5}", words[-1]))):
-            words[-1] += word
-        else:
-            words.append(word)
-    return words
-
-
-def may_begin(word: str) -> bool:
-    """Whether any of the phrases of this module can begin with a word (lower case): a cheap question before a dear one."""
-    return (
-        word in _BEGINS
-        or word[:1].isdigit()
-        or _MONTH.fullmatch(word) is not None
-        or _WEEKDAYS.fullmatch(word) is not None
-        or _weekday(word.partition("-")[0]) is not None
-    )
-
-
-def _joins(before: str, word: str) -> bool:
-    """Whether a word with a dash belongs to the one before: `18:00 - 22:00`, `mon - fri`, `18:00 -22:00`."""
-    if before.endswith("-"):
-        return _ends(before[:-1]) and _ends(word)
-    return word.startswith("-") and _ends(before) and (word == "-" or (":" in before and _ends(word[1:])))
-
-
-def _ends(word: str) -> bool:
-    return _weekday(word) is not None or _minute(word, loose=True) is not None
-
-
-# ---- small shapes -------------------------------------------------------------------------------------------------
-
-
-def duration(words: Sequence[str]) -> timedelta | None:
-    """A positive duration that all the words make up together (`1h30`, `3 days`, `1 week and 2 d`), or None."""
-    text = " ".join(words)
-    if text in _ONES:
-        return _ONES[text]
-    total, at, last = timedelta(0), 0, ""
-    while part := _PART.match(text, at):
-        unit = part[2][0]
-        amount = float(part[1])
-        if amount * _UNITS[unit].total_seconds() > _LASTING.total_seconds() or (last and _UNITS[unit] >= _UNITS[last]):
-            return None  # absurd, or not in falling order
-        total, at, last = total + amount * _UNITS[unit], part.end(), unit
-    rest = text[at:]
-    if last == "h" and re.fullmatch(r"[0-5][0-9]", rest):  # 1h30
-        total, rest = total + int(rest) * _UNITS["m"], ""
-    return total if total > timedelta(0) and not rest else None
-
-
-def _minute(word: str, loose: bool = False) -> int | None:
-    """The minute of the day of `18:00`, `6pm`, `noon`, `midnight`; with ``loose`` also of `18`."""
-    if word in ("noon", "midnight"):
-        return 720 if word == "noon" else 1440
-    found = _CLOCK.fullmatch(word)
-    if found is None or not (found[2] or found[3] or loose):
-        return None
-    hour, minute = int(found[1]), int(found[2] or 0)
-    if found[3]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if found[3] == "pm" else 0)
-    total = hour * 60 + minute
-    return total if minute < 60 and total <= 1440 else None
-
-
-def _span(word: str) -> tuple[int, int] | None:
-    """The two minutes of `18:00-22:00` or `22-06`; `6-8pm` could be either and is not understood."""
-    first, dash, second = word.partition("-")
-    if not dash or (first.isdigit() and second.endswith(("am", "pm"))):
-        return None
-    begin, finish = _minute(first, loose=True), _minute(second, loose=True)
-    if begin is None or finish is None or begin == finish:
-        return None
-    return begin % 1440, finish
-
-
-def _weekday(word: str) -> int | None:
-    return WEEKDAYS.index(word[:3]) if _WEEKDAY.fullmatch(word) else None
 
 
 class _Cursor:
@@ -227,14 +63,14 @@ class _Cursor:
 
     def minute(self, loose: bool = False) -> int | None:
         """Read a time of day."""
-        found = _minute(self.peek(), loose)
+        found = read_minute(self.peek(), loose)
         self.at += found is not None
         return found
 
     def span(self) -> tuple[int, int] | None:
         """Read two times of day: `18:00-22:00`, `18:00 to 22:00`, `between 18 and 22`, `from 18 to 22`."""
         start = self.at
-        if found := _span(self.peek()):
+        if found := read_span(self.peek()):
             self.at += 1
             return found
         said = self.accept("between", "from")
@@ -253,7 +89,7 @@ class _Cursor:
         for kind in (DayKind.TODAY, DayKind.TOMORROW, DayKind.AFTER, DayKind.TONIGHT, DayKind.WORKING):
             if self.accept(kind.value, kind.value.removeprefix("the "), f"the {kind.value}"):
                 return Day(kind)
-        weekday = _weekday(self.peek())
+        weekday = read_weekday(self.peek())
         self.at += weekday is not None
         if date := self._date():
             return replace(date, weekday=weekday)
@@ -265,12 +101,12 @@ class _Cursor:
     def _date(self) -> Day | None:
         """Read `2026-12-01`, `dec 1`, `1st december`, each perhaps with a year."""
         start = self.at
-        if found := _ISO_DAY.fullmatch(self.peek()):
+        if found := ISO_DAY.fullmatch(self.peek()):
             self.at += 1
             return Day(DayKind.DATE, None, int(found[1]), int(found[2]), int(found[3]))
         pair = self.words[self.at : self.at + 2]
         for month, number in (pair, pair[::-1]) if len(pair) == 2 else ():
-            if _MONTH.fullmatch(month) and (found := _ORDINAL.fullmatch(number)):
+            if MONTH.fullmatch(month) and (found := ORDINAL.fullmatch(number)):
                 self.at += 2
                 year = int(self.peek()) if re.fullmatch(r"20[0-9]{2}", self.peek()) else None
                 self.at += year is not None
@@ -280,7 +116,7 @@ class _Cursor:
 
     def moment(self, loose: bool = False) -> Moment | None:
         """Read a point in time: `fri 18:00`, `18:00 tomorrow`, `at 6pm`, `in 2h`, an ISO time."""
-        if iso := _ISO.fullmatch(self.peek()):
+        if iso := ISO.fullmatch(self.peek()):
             return self._iso(bool(iso[1]))
         if self.accept("in"):
             after = duration(self.words[self.at :])
@@ -315,7 +151,7 @@ class _Cursor:
         found: list[int] = []
         while (some := self.some_days()) or (found and self.accept("and")):
             found += some
-            every = every or len(some) > 1 or bool(_WEEKDAYS.fullmatch(self.words[self.at - 1]))
+            every = every or len(some) > 1 or bool(PLURAL.fullmatch(self.words[self.at - 1]))
         if found and (every or len(found) > 1):
             return frozenset(found)
         self.at = start
@@ -325,13 +161,13 @@ class _Cursor:
         """Read `fri`, `fridays` or `mon-fri`."""
         word = self.peek()
         first, dash, last = word.partition("-")
-        begin = WEEKDAYS.index(word[:3]) if _WEEKDAYS.fullmatch(word) else _weekday(first)
-        end = _weekday(last) if dash else begin
+        begin = WEEKDAYS.index(word[:3]) if PLURAL.fullmatch(word) else read_weekday(first)
+        end = read_weekday(last) if dash else begin
         if begin is None or end is None:
             return []
         self.at += 1
         if not dash and self.words[self.at : self.at + 1] == ["to"] and self.at + 1 < len(self.words):
-            until = _weekday(self.words[self.at + 1])  # mon to fri
+            until = read_weekday(self.words[self.at + 1])  # mon to fri
             if until is not None:
                 self.at += 2
                 end = until

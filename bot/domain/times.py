@@ -9,7 +9,7 @@ example that works. Times are read in the zone of the person who typed them; ins
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime
 from enum import StrEnum
 
 from bot.domain import phrases
@@ -26,8 +26,19 @@ from bot.domain.hours import (
     wall,
 )
 from bot.domain.model import Length, Pattern, Window
-from bot.domain.phrases import MONTHS, WEEKDAYS, DayKind, Moment, Phrase, Shape
 from bot.domain.policy import Policy
+from bot.domain.shapes import WEEKDAYS, Day, DayKind, Moment, Phrase, Shape, duration, split
+from bot.domain.spoken import (
+    clock,
+    clock_words,
+    date_words,
+    instant_words,
+    lasting_words,
+    minute_of,
+    minutes,
+    pattern_words,
+    stretch,
+)
 
 __all__ = [
     "DAY",
@@ -99,7 +110,7 @@ def to_words(wish: WindowWish) -> str:
 
 def read_window(text: str, now: datetime, zone: str, policy: Policy) -> WindowWish:
     """The window that a text means. Raises Unclear, or InThePast with what would work."""
-    phrase = phrases.window(phrases.split(text))
+    phrase = phrases.window(split(text))
     if phrase is None:
         raise Unclear(text=text, hint=WINDOW_HINT)
     return window_of(phrase, text, now, zone, policy)
@@ -107,10 +118,10 @@ def read_window(text: str, now: datetime, zone: str, policy: Policy) -> WindowWi
 
 def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
     """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong."""
-    words = phrases.split(text)
+    words = split(text)
     if words[:1] == ["for"]:
         words = words[1:]
-    if lasting := phrases.duration(words):
+    if lasting := duration(words):
         if lasting > FARTHEST:
             raise TooLong(limit=lasting_words(policy.longest_in_all), text=text)
         return Length(lasting=lasting)
@@ -122,7 +133,7 @@ def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
 
 def read_instant(text: str, now: datetime, zone: str, policy: Policy) -> datetime:
     """The instant (UTC) that a text means; a day without a time is the end of its working hours. Raises Unclear, InThePast."""
-    found = phrases.moment(phrases.split(text))
+    found = phrases.moment(split(text))
     if found is None:
         raise Unclear(text=text, hint=INSTANT_HINT)
     return _Reader(text, now, zone, policy).instant(found)
@@ -142,9 +153,9 @@ def window_of(phrase: Phrase, text: str, now: datetime, zone: str, policy: Polic
 def night(now: datetime, zone: str, policy: Policy) -> Window:
     """The site's night in a zone: the one that is running, else the coming one."""
     today = local(now, zone).date()
-    begin, finish = _minutes(policy.night_start), _minutes(policy.night_end)
+    begin, finish = minutes(policy.night_start), minutes(policy.night_end)
     for ahead in range(-1, 4):  # one night may be empty by a clock change
-        start, end = _stretch(today + ahead * DAY, begin, finish, zone)
+        start, end = stretch(today + ahead * DAY, begin, finish, zone)
         if start < end and end > now:
             return Window(start, end)
     raise ValueError("the policy has no night")
@@ -169,13 +180,13 @@ class _Reader:
         if kind is DayKind.TONIGHT and moment.minute is None:
             window = night(self.now, self.zone, self.policy)
             return window.start if window.start > self.now else window.end
-        minute = moment.minute if moment.minute is not None else _minutes(self.policy.working_end)
+        minute = moment.minute if moment.minute is not None else minutes(self.policy.working_end)
         found = self._at(self.day(moment.day, minute), minute)
         if found <= self.now and kind is DayKind.WEEKDAY:
             found = self._at(self.day(moment.day, minute) + 7 * DAY, minute)
         return self._ahead(found, f"tomorrow {clock_words(minute)}")
 
-    def day(self, day: phrases.Day | None, minute: int) -> date:
+    def day(self, day: Day | None, minute: int) -> date:
         """The date of a day. Of `tonight`: the date on which the minute of that night lies."""
         match day.kind if day else DayKind.TODAY:
             case DayKind.TODAY:
@@ -197,7 +208,7 @@ class _Reader:
                 assert day is not None
                 return self._date(day)
 
-    def _date(self, day: phrases.Day) -> date:
+    def _date(self, day: Day) -> date:
         """A calendar date: without a year the coming one; a weekday that was said with it must be right."""
         years = (day.year,) if day.year is not None else (self.today.year, self.today.year + 1)
         for year in years:
@@ -210,16 +221,16 @@ class _Reader:
             if found >= self.today and found <= self.today + FARTHEST:
                 if day.weekday is not None and day.weekday != found.weekday():
                     raise Unclear(
-                        text=self.text, hint=f"{WEEKDAYS[found.weekday()]} {_date_words(found, self.today)[4:]}"
+                        text=self.text, hint=f"{WEEKDAYS[found.weekday()]} {date_words(found, self.today)[4:]}"
                     )
                 return found
         raise Unclear(text=self.text, hint=self._example())
 
     def _example(self) -> str:
-        return f"{_date_words(self.today + 2 * DAY, self.today)} 18:00"
+        return f"{date_words(self.today + 2 * DAY, self.today)} 18:00"
 
     def _at(self, day: date, minute: int) -> datetime:
-        return _minute_of(day, minute, self.zone)
+        return minute_of(day, minute, self.zone)
 
     def _near(self, at: datetime) -> datetime:
         if at > self.now + FARTHEST:
@@ -284,16 +295,16 @@ class _Reader:
             return (self.now, self._at(day + 7 * DAY * (day == self.today), 0))
         return self._span(start.day, 0, minute)
 
-    def _span(self, day: phrases.Day | None, begin: int, finish: int) -> tuple[datetime, datetime]:
+    def _span(self, day: Day | None, begin: int, finish: int) -> tuple[datetime, datetime]:
         """A stretch of a day; without a day also the one that began yesterday and is still running."""
         first = self.day(day, begin)
         if day is None and finish <= begin:
-            running = _stretch(first - DAY, begin, finish, self.zone)
+            running = stretch(first - DAY, begin, finish, self.zone)
             if running[0] <= self.now < running[1]:
                 return running
-        found = _stretch(first, begin, finish, self.zone)
+        found = stretch(first, begin, finish, self.zone)
         if found[1] <= self.now and day is not None and day.kind is DayKind.WEEKDAY:
-            return _stretch(first + 7 * DAY, begin, finish, self.zone)
+            return stretch(first + 7 * DAY, begin, finish, self.zone)
         return found
 
     def _end(self, begin: datetime, start: Moment, end: Moment) -> datetime:
@@ -312,8 +323,8 @@ class _Reader:
     def _standing(self, phrase: Phrase) -> WindowWish:
         begin, finish = phrase.begin, phrase.finish
         if begin is None or finish is None:
-            begin, finish = _minutes(self.policy.night_start), _minutes(self.policy.night_end)
-        pattern = Pattern(phrase.days, _time(begin), _time(finish), self.zone)
+            begin, finish = minutes(self.policy.night_start), minutes(self.policy.night_end)
+        pattern = Pattern(phrase.days, clock(begin), clock(finish), self.zone)
         return WindowWish(Which.STANDING, pattern=pattern, echo=pattern_words(pattern))
 
     # ---- words
@@ -329,78 +340,15 @@ class _Reader:
         Where a clock change makes the wall time ambiguous: `sun 25 oct 02:00 for 1 h`, or the start with its offset.
         """
         start, end = (at.replace(second=0, microsecond=0) for at in (start, end))
-        day, begin = local(start, self.zone).date(), _minutes(local(start, self.zone).time())
-        if (start, end) == _stretch(day, 0, 1440, self.zone):
-            return f"any time {_date_words(day, self.today)}"
+        day, begin = local(start, self.zone).date(), minutes(local(start, self.zone).time())
+        if (start, end) == stretch(day, 0, 1440, self.zone):
+            return f"any time {date_words(day, self.today)}"
         first = instant_words(start, self.zone, self.now)
-        if _minute_of(day, begin, self.zone) != start:
+        if minute_of(day, begin, self.zone) != start:
             return f"{local(start, self.zone).isoformat(timespec='minutes')} for {lasting_words(end - start)}"
-        finish = _minutes(local(end, self.zone).time()) or 1440
-        if finish != begin and _stretch(day, begin, finish, self.zone)[1] == end:
+        finish = minutes(local(end, self.zone).time()) or 1440
+        if finish != begin and stretch(day, begin, finish, self.zone)[1] == end:
             return f"{first}-{clock_words(finish)}"
-        if _minute_of(local(end, self.zone).date(), finish % 1440, self.zone) == end and end - start > DAY:
+        if minute_of(local(end, self.zone).date(), finish % 1440, self.zone) == end and end - start > DAY:
             return f"{first} to {instant_words(end, self.zone, self.now)}"
         return f"{first} for {lasting_words(end - start)}"
-
-
-def _stretch(day: date, begin: int, finish: int, zone: str) -> tuple[datetime, datetime]:
-    """The stretch that begins on a day; an end not after the begin is on the next day. May be empty by a clock change."""
-    return _minute_of(day, begin, zone), _minute_of(day + DAY * (finish <= begin), finish, zone)
-
-
-def _minute_of(day: date, minute: int, zone: str) -> datetime:
-    return wall(day + DAY * (minute // 1440), _time(minute), zone)
-
-
-def _time(minute: int) -> time:
-    return time(minute % 1440 // 60, minute % 60)
-
-
-def _minutes(at: time) -> int:
-    return at.hour * 60 + at.minute
-
-
-# ---- saying -------------------------------------------------------------------------------------------------------
-
-
-def clock_words(minute: int) -> str:
-    """A minute of the day, as `18:00`; 1440 is `24:00`."""
-    return f"{minute // 60:02}:{minute % 60:02}"
-
-
-def instant_words(at: datetime, zone: str, now: datetime) -> str:
-    """An instant in words that can be typed again: `today 18:00`, `tomorrow 09:00`, `fri 4 dec 18:00`."""
-    shown = local(at, zone)
-    return f"{_date_words(shown.date(), local(now, zone).date())} {shown:%H:%M}"
-
-
-def lasting_words(amount: timedelta) -> str:
-    """A duration in words that can be typed again: `8 h`, `3 d`, `1 h 30 min`; whole minutes, at least one."""
-    minutes = max(1, round(amount.total_seconds() / 60))
-    days, minutes = divmod(minutes, 1440)
-    hours, minutes = divmod(minutes, 60)
-    return " ".join(f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if n)
-
-
-def pattern_words(pattern: Pattern) -> str:
-    """A standing window in words that can be typed again: `nights 22:00-06:00`, `mon-fri 20:00-23:00`, `weekends`."""
-    begin, finish = _minutes(pattern.start), _minutes(pattern.end) or 1440
-    if pattern.days == {5, 6} and (begin, finish) == (0, 1440):
-        return "weekends"
-    return f"{_days_words(pattern.days, crosses=finish <= begin)} {clock_words(begin)}-{clock_words(finish)}"
-
-
-def _days_words(days: frozenset[int], crosses: bool) -> str:
-    known = {frozenset(range(7)): "nights" if crosses else "daily", frozenset(range(5)): "weekdays"}
-    if words := known.get(days) or ("weekends" if days == {5, 6} else ""):
-        return words
-    named = [WEEKDAYS[day] for day in sorted(days)]
-    return f"every {named[0]}" if len(named) == 1 else ", ".join(named)
-
-
-def _date_words(day: date, today: date) -> str:
-    if day in (today, today + DAY):
-        return "today" if day == today else "tomorrow"
-    if day > today + 180 * DAY:
-        return day.isoformat()
-    return f"{WEEKDAYS[day.weekday()]} {day.day} {MONTHS[day.month - 1]}"

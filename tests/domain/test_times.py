@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import phrases
+from bot.domain import phrases, shapes
 from bot.domain.errors import InThePast, Refusal, TooLong, Unclear
 from bot.domain.hours import local, midnight, wall
 from bot.domain.model import Length, Pattern
@@ -540,6 +540,6 @@ def test_long_texts_take_no_time() -> None:
 @settings(max_examples=1000)
 @given(st.lists(st.sampled_from(PIECES.split()), min_size=1, max_size=6))
 def test_the_cheap_question_misses_no_phrase(words: list[str]) -> None:
-    for read in (phrases.window, phrases.moment, phrases.duration):
-        if read(phrases.split(" ".join(words))) is not None:
-            assert phrases.may_begin(words[0])
+    for read in (phrases.window, phrases.moment, shapes.duration):
+        if read(shapes.split(" ".join(words))) is not None:
+            assert shapes.may_begin(words[0])

@@ -1,0 +1,248 @@
+"""Agreements: who said when a machine may be off.
+
+Called through ``windows`` by commands (agree, not now, take back) and by rules (by the terms, used). One owner's yes is enough; a "not now"
+beats every yes for that occurrence, and only who said it can take it back. It calls no vCenter and moves nothing: it only says what is
+allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.draft import Draft
+from bot.domain.errors import NotPossible, NotYours, TooLate
+from bot.domain.hours import local
+from bot.domain.lifecycle import UNDER_WAY, On, step
+from bot.domain.model import (
+    BOT,
+    Agreement,
+    AgreementKind,
+    AgreementState,
+    Machine,
+    MachineId,
+    Move,
+    MoveState,
+    Person,
+    PersonId,
+    Skip,
+    Window,
+)
+from bot.domain.occurrences import begin_by, next_night, now_window, occurrence, pattern_window, usual
+from bot.domain.policy import Policy
+from bot.domain.spoken import lasting_words
+from bot.domain.times import Which, WindowWish
+
+BEFORE_OFF = frozenset({MoveState.PLANNED, MoveState.STOPPING})
+"""Moves that still give way when their agreement is taken back."""
+
+
+# ---- what people say ----------------------------------------------------------------------------------------------
+
+
+def agree(
+    draft: Draft, machine: Machine, person: Person, wish: WindowWish, policy: Policy, label: str = ""
+) -> Agreement | None:
+    """Write an owner's word; None for "ask me first", which makes no agreement.
+
+    The same person's open named agreement for the same machine and label is replaced, also by "ask me first"; a standing one replaces
+    their standing one, so that nobody has agreed to more than they said last. One that a running power cycle uses is left alone.
+
+    Raises NotYours, and NotPossible if the window is shorter than a restart usually takes.
+    """
+    if person.id not in machine.owners:
+        raise NotYours(what=machine.name, owners=machine.owners)
+    standing = wish.which is Which.STANDING
+    label = "" if standing else label
+    window = now_window(draft.now, policy) if wish.which is Which.NOW else _window_of(wish)
+    takes = usual(machine, policy)
+    if window and window.end - max(window.start, draft.now) < takes:
+        raise NotPossible(what=wish.echo, why=f"a restart of {machine.name} takes about {lasting_words(takes)}")
+    if standing and wish.pattern is None:
+        raise ValueError("a standing wish without a pattern")
+    kind = AgreementKind.STANDING if standing else AgreementKind.NAMED
+    for old in open_of(draft, machine.uuid):
+        if (old.person, old.kind, old.label) == (person.id, kind, label) and not old.firm and not in_use(draft, old):
+            step(draft, old, On.TAKEN_BACK, by=person.id, why=f"replaced by: {wish.echo}")
+    if wish.which is Which.ASK:
+        return None
+    made = Agreement(
+        number=draft.number("agreement"),
+        machine=machine.uuid,
+        person=person.id,
+        kind=kind,
+        made=draft.now,
+        window=window,
+        pattern=wish.pattern if standing else None,
+        now=wish.which is Which.NOW,
+        when_done=wish.which is Which.WHEN_DONE,
+        label=label,
+        hard=wish.hard,
+        even_if_busy=wish.even_if_busy,
+    )
+    made = replace(made, skips=objections(draft, made, policy))
+    return _open(draft, made, On.AGREE, f"{machine.name}: {wish.echo}" + (f", for #{label}" if label else ""))
+
+
+def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip, ...]:
+    """The "not now" of other people that already stand against an agreement's next occurrence: they beat a later yes too."""
+    machine = draft.machines[agreement.machine]
+    window = occurrence(replace(agreement, skips=()), draft.now, policy, usual(machine, policy))
+    if window is None:
+        return ()
+    said = {
+        skip.by
+        for other in open_of(draft, agreement.machine)
+        for skip in other.skips
+        if skip.by not in (BOT, agreement.person)
+        and (skipped := skipped_window(other, skip))
+        and _overlap(skipped, window)
+    }
+    return tuple(Skip(window.start, by) for by in sorted(said))
+
+
+def withdraw(draft: Draft, agreement: Agreement, by: PersonId, why: str = "") -> Agreement:
+    """An owner (any of the machine) takes an agreement back; for a standing one this ends all its occurrences.
+
+    Raises NotYours; NotPossible for one that is by the terms; TooLate once the machine was seen off under it, or it is over.
+    """
+    machine = draft.machines.get(agreement.machine)
+    if by != BOT and machine is not None and by not in machine.owners:
+        raise NotYours(what=machine.name, owners=machine.owners)
+    if agreement.state is not AgreementState.OPEN:
+        raise TooLate(state=agreement.state.value, number=agreement.number, why="it is over")
+    if by != BOT and agreement.firm:
+        raise NotPossible(what="window", why="it is agreed by the terms, because others wait")
+    move = _move_of(draft, agreement)
+    if by != BOT and move is not None and move.state not in BEFORE_OFF:
+        raise TooLate(
+            state=move.state.value, number=move.number, why="the machine is off already and goes on to power-on"
+        )
+    return step(draft, agreement, On.TAKEN_BACK, by=by, why=why)
+
+
+def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tuple[Agreement, ...]:
+    """An owner says "not now": the machine's current or next window is not used, nor any other that overlaps its beginning.
+
+    That is: of each open agreement, the occurrence that begins before the soonest one is over. A named one-time window is skipped whole,
+    a standing one this once; one by the terms is not skipped. Returns the agreements as they are now; empty if there was nothing to skip.
+    Raises NotYours.
+    """
+    if by not in machine.owners:
+        raise NotYours(what=machine.name, owners=machine.owners)
+    takes = usual(machine, policy)
+    coming = [
+        (agreement, window)
+        for agreement in open_of(draft, machine.uuid)
+        if not agreement.firm and (window := occurrence(agreement, draft.now, policy, takes))
+    ]
+    fresh = [window for agreement, window in coming if draft.now <= begin_by(agreement, window, takes, policy)]
+    if not coming:
+        return ()
+    soonest = min(fresh or [window for _, window in coming], key=lambda window: window.start)
+    return tuple(
+        step(
+            draft,
+            agreement,
+            On.SKIPPED,
+            by=by,
+            why=f"not now: {machine.name}",
+            skips=(*agreement.skips, Skip(window.start, by)),
+        )
+        for agreement, window in coming
+        if window.start < soonest.end
+    )
+
+
+def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agreement, ...]:
+    """Take back one's own "not now" of occurrences that are not over. Returns the agreements that changed; another's stays."""
+    changed = []
+    for agreement in open_of(draft, machine.uuid):
+        kept = tuple(
+            skip
+            for skip in agreement.skips
+            if skip.by != by or (window := skipped_window(agreement, skip)) is None or window.end <= draft.now
+        )
+        if kept != agreement.skips:
+            changed.append(
+                step(draft, agreement, On.CHANGED, by=by, why=f"not now taken back: {machine.name}", skips=kept)
+            )
+    return tuple(changed)
+
+
+# ---- by the terms -------------------------------------------------------------------------------------------------
+
+
+def firm_night(draft: Draft, machine: Machine, person_zone: str, policy: Policy, label: str) -> Agreement:
+    """The machine's next night that has not begun, agreed by the terms: "not now" does not skip it. Asked again, the same one."""
+    for agreement in open_of(draft, machine.uuid):
+        if agreement.firm and agreement.label == label and agreement.window and agreement.window.end > draft.now:
+            return agreement
+    takes = usual(machine, policy)
+    window = next_night(draft.now + policy.last_call, person_zone, policy)
+    if window.end - window.start < takes:  # a clock change made it short
+        window = next_night(window.end, person_zone, policy)
+    made = Agreement(
+        number=draft.number("agreement"),
+        machine=machine.uuid,
+        person=BOT,
+        kind=AgreementKind.NAMED,
+        made=draft.now,
+        window=window,
+        label=label,
+        firm=True,
+    )
+    return _open(draft, made, On.BY_TERMS, f"{machine.name}: next night, by the terms of #{label}")
+
+
+def use(draft: Draft, agreement: Agreement, why: str = "") -> Agreement:
+    """The power cycle of a one-time agreement is done, or its time is over. A standing one stays open."""
+    return step(draft, agreement, On.USED, why=why) if agreement.kind is AgreementKind.NAMED else agreement
+
+
+# ---- small questions ----------------------------------------------------------------------------------------------
+
+
+def _open(draft: Draft, agreement: Agreement, event: On, why: str) -> Agreement:
+    """Write a new agreement."""
+    return step(draft, agreement, event, by=agreement.person, why=why, new=True)
+
+
+def open_of(draft: Draft, machine: MachineId) -> list[Agreement]:
+    """The open agreements of a machine, oldest first."""
+    found = [a for a in draft.agreements.values() if a.machine == machine and a.state is AgreementState.OPEN]
+    return sorted(found, key=lambda a: a.number)
+
+
+def _window_of(wish: WindowWish) -> Window | None:
+    """The fixed window of a named wish; None for the others."""
+    if wish.which in (Which.WHEN_DONE, Which.STANDING, Which.ASK):
+        return None
+    if wish.start is None or wish.end is None:
+        raise ValueError("a named wish without a window")
+    return Window(wish.start, wish.end)
+
+
+def skipped_window(agreement: Agreement, skip: Skip) -> Window | None:
+    """The occurrence that a skip is about; None if the agreement has none that begins then."""
+    if agreement.pattern is None:
+        window = agreement.window
+        return window if window is not None and window.start == skip.start else None
+    window = pattern_window(agreement.pattern, local(skip.start, agreement.pattern.zone).date())
+    return window if window.start == skip.start else None
+
+
+def _overlap(one: Window, other: Window) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _move_of(draft: Draft, agreement: Agreement) -> Move | None:
+    """The move that is under way in an agreement's window."""
+    return next(
+        (m for m in draft.moves.values() if m.agreement == agreement.number and m.state in UNDER_WAY),
+        None,
+    )
+
+
+def in_use(draft: Draft, agreement: Agreement) -> bool:
+    """Whether a power cycle that has begun goes by this agreement."""
+    return _move_of(draft, agreement) is not None

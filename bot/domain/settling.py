@@ -1,0 +1,143 @@
+"""What becomes of agreements as time goes by and the world changes.
+
+Called through ``windows`` by the round, before the rules that use agreements. It writes states and ``when done``; it asks nobody and tells
+nobody: who must hear of it is found by those rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.domain.agreements import in_use, objections, skipped_window, use
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    BOT,
+    Agreement,
+    AgreementKind,
+    AgreementState,
+    Lease,
+    LeaseState,
+    MachineId,
+    MoveState,
+    Reading,
+    Request,
+    RequestState,
+)
+from bot.domain.occurrences import now_window
+from bot.domain.policy import Policy
+from bot.domain.spoken import lasting_words
+
+OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
+"""Leases that are over."""
+
+
+def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy) -> None:
+    """Bring all open agreements up to date: lost ground, reached purpose, time over, and `when done`."""
+    for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
+        if agreement.state is AgreementState.OPEN:
+            _settle_one(draft, agreement, readings.get(agreement.machine), policy)
+
+
+def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:
+    machine = draft.machines.get(agreement.machine)
+    if machine is None:
+        step(draft, agreement, On.TAKEN_BACK, why="the machine is no longer registered")
+    elif agreement.person != BOT and agreement.person not in machine.owners:
+        step(draft, agreement, On.NO_OWNER, why="who gave it is no longer an owner")
+    elif agreement.kind is AgreementKind.STANDING:
+        _forget(draft, agreement)
+    elif in_use(draft, agreement):
+        return  # the power cycle goes by the window that it fixed
+    elif any(m.agreement == agreement.number and m.state is MoveState.DONE for m in draft.moves.values()):
+        use(draft, agreement, "its power cycle is done")
+    elif lost := _ground_lost(draft, agreement):
+        step(draft, agreement, On.QUEUED_AGAIN, why=lost)
+    elif _purpose_reached(draft, agreement):
+        use(draft, agreement, "the card works")
+    elif agreement.when_done:
+        _when_done(draft, agreement, reading, policy)
+    elif agreement.window is not None and agreement.window.end <= draft.now and not _waits_for_device(draft, agreement):
+        use(draft, agreement, "its time is over")
+
+
+def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:
+    """Open it when the guest has reported nothing running for long enough; close it again if work begins before the restart."""
+    now, window = draft.now, agreement.window
+    fresh = reading is not None and now - reading.at <= policy.reading_stale and not reading.stopping
+    free = reading.free_since if reading is not None and fresh else None
+    if window is None:
+        if free is not None and now - free >= policy.done_quiet:
+            opened = replace(agreement, window=now_window(now, policy))
+            why = f"nothing has run for {lasting_words(now - free)}"
+            skips = (*agreement.skips, *objections(draft, opened, policy))
+            step(draft, agreement, On.OPENED, why=why, window=opened.window, skips=skips)
+    elif window.end <= now:
+        use(draft, agreement, "its time is over")
+    elif fresh and free is None and not agreement.skips:
+        step(draft, agreement, On.CHANGED, why="work began again: waits for its end", window=None)
+
+
+def _ground_lost(draft: Draft, agreement: Agreement) -> str:
+    """Why the request or lease that an agreement was given for no longer needs it; "" while it does."""
+    if not agreement.label:
+        return ""
+    lease = draft.leases.get(agreement.label)
+    if agreement.firm or not agreement.label.isdigit():
+        return "" if lease is not None and lease.state not in OVER else f"#{agreement.label} is over"
+    request = draft.requests.get(int(agreement.label))
+    if request is None:
+        return "" if lease is not None and lease.state not in OVER else f"#{agreement.label} is over"
+    if request.state is RequestState.WITHDRAWN:
+        return f"#{agreement.label} is withdrawn"
+    if request.state is RequestState.SERVED:
+        return f"#{agreement.label} is over"
+    if _needs_machine(request, lease) != agreement.machine:
+        return f"#{agreement.label} is for another machine"
+    again = request.state is RequestState.QUEUED and lease is not None and lease.state in OVER
+    return f"#{agreement.label} is queued again" if again and lease and lease.changed >= agreement.made else ""
+
+
+def _needs_machine(request: Request, lease: Lease | None) -> MachineId:
+    return lease.machine if lease is not None and lease.state not in OVER else request.machine
+
+
+def _purpose_reached(draft: Draft, agreement: Agreement) -> bool:
+    """Whether it was given to take a card that works by now: the way home is agreed anew."""
+    lease = draft.leases.get(agreement.label) if agreement.label else None
+    return (
+        lease is not None
+        and lease.state is LeaseState.ACTIVE
+        and lease.active_since is not None
+        and agreement.made < lease.active_since
+    )
+
+
+def _waits_for_device(draft: Draft, agreement: Agreement) -> bool:
+    """Whether a "now" of a receiver has not begun: its device is not clean yet, or was not when the window was counted."""
+    if not agreement.now or not agreement.label.isdigit() or _skipped_now(agreement):
+        return False
+    lease = draft.leases.get(agreement.label)
+    if lease is not None and lease.state not in OVER:
+        late = (
+            agreement.window is not None and lease.free_since is not None and agreement.window.end <= lease.free_since
+        )
+        return lease.state is LeaseState.RESERVED and (lease.free_since is None or late)
+    request = draft.requests.get(int(agreement.label))
+    return request is not None and request.state in (RequestState.QUEUED, RequestState.OFFERED)
+
+
+def _forget(draft: Draft, agreement: Agreement) -> None:
+    """Drop skips of occurrences that are long over, so that they do not pile up."""
+    kept = tuple(
+        skip
+        for skip in agreement.skips
+        if (window := skipped_window(agreement, skip)) is None or window.end > draft.now
+    )
+    if kept != agreement.skips:
+        draft.put(replace(agreement, skips=kept))
+
+
+def _skipped_now(agreement: Agreement) -> bool:
+    return any(skipped_window(agreement, skip) for skip in agreement.skips)
