@@ -15,7 +15,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from bot.local.slack import LocalSlack, Setup, start_in_thread
-from bot.local.slack.server import ALL_METHODS
+from bot.local.slack.gate import ALL_METHODS
 from tests.local.slack_app import blocks, button, web_client
 
 ROOT = Path(__file__).parents[2]

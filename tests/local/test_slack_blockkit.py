@@ -151,7 +151,7 @@ BAD: dict[str, tuple[list[Node], str, bool]] = {
         [actions({"type": "plain_text_input", "action_id": "i"})], "/blocks/0/elements/0/type", False),
     "button as an input": ([text_input(element=button())], "/blocks/0/element/type", True),
     "initial options that are none": (
-        [actions({**chooser("checkboxes", 1), "initial_options": 5})], "/blocks/0/elements/0/initial_options", False),
+        [actions({**chooser("checkboxes", 1), "initial_options": 5})], "/blocks/0/elements/0/initial_options", True),
     "input label 2001": ([text_input(label=plain("l" * 2001))], "/blocks/0/label/text", True),
 }  # fmt: skip
 

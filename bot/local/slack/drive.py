@@ -18,16 +18,16 @@ answers are JSON; an act that cannot be done answers 400 `{"error": text}`, whic
 | `GET /_drive/events?person=` | server-sent events: message, message_changed, message_deleted, notice, view_opened, view_pushed, view_updated, view_closed, view_errors, home, person, place |
 | `POST /_drive/person` `{name, tz?, is_admin?, deleted?, dnd?}` | changes, or adds |
 | `POST /_drive/place` `{channel, archived?, bot_in?, new?, private?}` | changes, or adds |
-| `POST /_drive/app` `{messages_tab?, home_tab?, scopes?, clock_offset?}` | the app's settings |
+| `POST /_drive/app` `{messages_tab?, home_tab?, scopes?, rates?, clock_offset?}` | the app's settings |
 | `POST /_drive/delete` `{channel, ts}` | somebody deletes a message |
-| `POST /_drive/faults/hold` `{nth, when, methods?}` | holds the n-th mutating call from now, `before` or `after` execution |
+| `POST /_drive/faults/hold` `{nth, when, methods?}` | holds the n-th mutating call (`response_url` counts) from now, `before` or `after` execution |
 | `GET /_drive/faults/held?timeout=` | waits until it is held: `{held, method, args}` |
 | `POST /_drive/faults/release` `{drop?}` | answers the held call, or cuts its connection |
 | `POST /_drive/faults/arm` `{kind, method, times?, value}` | `rate_limited` (Retry-After s), `refused` (error name), `slow` (s), `broken` (5xx) |
 | `POST /_drive/faults/acks` `{lose?, double?}` | acks to ignore; events to deliver twice |
 | `POST /_drive/faults/clear` | disarms all |
 | `POST /_drive/socket` `{act, close_after?}` | `refresh`, `drop`, `disable`, `enable`, `wait` (`timeout`) |
-| `GET /_drive/counts`, `GET /_drive/journal` | calls by method; each call with arguments and reply |
+| `GET /_drive/counts`, `GET /_drive/journal` | calls by method, `mutating`, `envelopes`, `connections`, `over_rate` (calls that a real Slack would have refused, by method); each call with arguments and reply |
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _WorldRoutes:
     async def counts(self, _: Json) -> Json:
         counts = dict(self.slack.counts)
         return counts | {"mutating": sum(n for m, n in counts.items() if m in MUTATING),
-                         "envelopes": self.slack.link.delivered, "connections": len(self.slack.link.connections)}  # fmt: skip
+                         "envelopes": self.slack.link.delivered, "connections": len(self.slack.link.connections), "over_rate": dict(self.slack.rates.over)}  # fmt: skip
 
     async def journal(self, _: Json) -> list[Json]:
         return list(self.slack.journal)
@@ -190,11 +190,12 @@ class _WorldRoutes:
     async def app(self, ask: Json) -> Json:
         self.space.messages_tab = bool(ask.get("messages_tab", self.space.messages_tab))
         self.space.home_tab = bool(ask.get("home_tab", self.space.home_tab))
+        self.slack.rates.enforced = bool(ask.get("rates", self.slack.rates.enforced))
         self.slack.offset = float(ask.get("clock_offset", self.slack.offset))
         if "scopes" in ask:
             self.space.scopes = frozenset(ask["scopes"])
         return {"messages_tab": self.space.messages_tab, "home_tab": self.space.home_tab,
-                "clock_offset": self.slack.offset, "scopes": sorted(self.space.scopes)}  # fmt: skip
+                "rates": self.slack.rates.enforced, "clock_offset": self.slack.offset, "scopes": sorted(self.space.scopes)}  # fmt: skip
 
     async def delete(self, ask: Json) -> Json:
         place = next(

@@ -16,7 +16,7 @@ from bot.local.slack.model import Json
 # Calls that change what people see; the n-th of these can be held.
 MUTATING = frozenset(("chat.postMessage", "chat.update", "chat.postEphemeral", "chat.delete", "conversations.open",
                       "pins.add", "pins.remove", "views.open", "views.push", "views.update", "views.publish",
-                      "reactions.add", "reactions.remove"))  # fmt: skip
+                      "reactions.add", "reactions.remove", "response_url"))  # fmt: skip
 
 
 @dataclass
@@ -31,6 +31,12 @@ class Hold:
     reached: asyncio.Event = field(default_factory=asyncio.Event)  # a call is being held
     resolved: asyncio.Event = field(default_factory=asyncio.Event)  # released or dropped
     drop: bool = False  # the caller gets no answer: its connection is cut; not executed if held before
+
+    async def wait(self) -> bool:
+        """Holds the call; whether it may go on."""
+        self.reached.set()
+        await self.resolved.wait()
+        return not self.drop
 
     def to_drive(self) -> Json:
         """For the drive."""

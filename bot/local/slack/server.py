@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
 import time
 from collections import Counter, deque
@@ -21,26 +20,20 @@ from typing import Any
 from aiohttp import web
 
 from bot.local.clock import Clock
-from bot.local.slack import wire
 from bot.local.slack.acts import Acts
 from bot.local.slack.faults import Faults
-from bot.local.slack.hooks import respond
 from bot.local.slack.link import Link
-from bot.local.slack.methods import METHODS, Call
-from bot.local.slack.methods_views import VIEW_METHODS
 from bot.local.slack.model import (
-    APP_ID,
     BOT_USER_ID,
     DEFAULT_SCOPES,
     GPU_CHANNEL_ID,
     Json,
-    SlackError,
     Workspace,
     default_people,
 )
+from bot.local.slack.rates import Rates
 
 PAGE = Path(__file__).parent / "page"
-ALL_METHODS = {**METHODS, **VIEW_METHODS}
 JOURNAL = 5_000  # calls remembered
 CLOCK_LOOK_S = 0.5  # how often the clock file's stat is looked at
 
@@ -55,6 +48,7 @@ class Setup:
     scopes: frozenset[str] = DEFAULT_SCOPES  # granted to the bot token
     commands: tuple[str, ...] = ("/gpu",)  # declared slash commands; empty: any
     should_escape: bool = True  # commands get ids for names
+    rates: bool = False  # rate limits are enforced, not only counted
     vcenter_drive: str | None = None  # base address of the stand-in vCenter's drive
 
     @staticmethod
@@ -70,6 +64,7 @@ class Slack:
         self.setup = setup
         self.offset = 0.0  # seconds added to the real clock, to age triggers and response_urls
         self.faults = Faults()
+        self.rates = Rates(setup.rates)
         self.space = Workspace(default_people(dict(setup.zones)), setup.scopes)
         self.virtual = Clock()  # what the people's watches show
         self.link = Link(self.faults)
@@ -118,97 +113,6 @@ class Slack:
                 rate = fresh
                 self.space.tell({"type": "clock", "now": self.virtual.unix(), "speed": rate.speed})
 
-    # -- Web API ------------------------------------------------------------------------------------------------------
-
-    async def api(self, request: web.Request) -> web.StreamResponse:
-        """One Web API call, through the armed faults."""
-        method = request.match_info["method"]
-        entry: Json = {"method": method, "at": self.now(), "args": {}, "reply": None}
-        self.journal.append(entry)
-        self.counts[method] += 1
-        try:
-            args = await wire.arguments(request)
-            token = wire.token_of(request, args)
-            entry["args"] = args
-            return await self._call(request, method, token, args, entry)
-        except SlackError as exc:
-            entry["reply"] = {"ok": False, "error": exc.error, **exc.extra}
-            return wire.refusal(exc)
-
-    async def _call(self, request: web.Request, method: str, token: str, args: Json, entry: Json) -> web.StreamResponse:
-        if method not in ALL_METHODS and method != "apps.connections.open":
-            raise SlackError("unknown_method", req_method=method)
-        faults = self.faults
-        if (pause := faults.spend(faults.slow, method)) is not None:
-            await asyncio.sleep(pause)
-        if (wait_s := faults.spend(faults.rate_limited, method)) is not None:
-            entry["reply"] = {"ok": False, "error": "ratelimited"}
-            return web.json_response(entry["reply"], status=429, headers={"Retry-After": str(wait_s)})
-        if (status := faults.spend(faults.broken, method)) is not None:
-            entry["reply"] = {"status": status}
-            return web.Response(status=status, text="upstream is away")
-        if (name := faults.spend(faults.refused, method)) is not None:
-            raise SlackError(name)
-        hold = faults.claim(method, args)
-        if hold is not None and hold.when == "before":
-            hold.reached.set()
-            await hold.resolved.wait()
-            if hold.drop:
-                return self._cut(request, entry)
-        reply = self._run(request, method, token, args)
-        entry["reply"] = reply
-        if hold is not None and hold.when == "after":
-            hold.reached.set()
-            await hold.resolved.wait()
-            if hold.drop:
-                return self._cut(request, entry)
-        return web.json_response(reply)
-
-    def _run(self, request: web.Request, method: str, token: str, args: Json) -> Json:
-        base = f"http://{request.host}" if ":" in request.host else self.acts.base
-        if method == "apps.connections.open":
-            if token != self.setup.app_token:
-                raise SlackError("not_allowed_token_type" if token == self.setup.bot_token else "invalid_auth")
-            if not self.link.enabled:
-                raise SlackError("forbidden_team")
-            url = self.acts.base.replace("http://", "ws://", 1)
-            return {"ok": True, "url": f"{url}/link/?ticket={self.link.ticket()}&app_id={APP_ID}"}
-        if not token:
-            raise SlackError("not_authed")
-        if token != self.setup.bot_token:
-            raise SlackError("not_allowed_token_type" if token == self.setup.app_token else "invalid_auth")
-        function, scopes = ALL_METHODS[method]
-        if scopes and not self.space.scopes & set(scopes):
-            raise SlackError("missing_scope", needed=scopes[0], provided=",".join(sorted(self.space.scopes)))
-        return {"ok": True, **function(Call(self.space, args, self.now(), base))}
-
-    def _cut(self, request: web.Request, entry: Json) -> web.StreamResponse:
-        """Ends a call without an answer."""
-        entry["reply"] = entry["reply"] or {"dropped": True}
-        if request.transport is not None:
-            request.transport.abort()
-        return web.Response(status=503)
-
-    async def hook(self, request: web.Request) -> web.Response:
-        """A post to a response_url."""
-        path = request.match_info["path"]
-        self.counts["response_url"] += 1
-        entry: Json = {"method": "response_url", "at": self.now(), "args": {}, "reply": None}
-        self.journal.append(entry)
-        try:
-            body: Any = json.loads(await request.text())
-            entry["args"] = body
-            respond(self.acts, path, body)
-        except ValueError:
-            entry["reply"] = "invalid_payload"
-            return web.Response(status=400, text="invalid_payload")
-        except SlackError as exc:
-            entry["reply"] = exc.error
-            status = 404 if exc.error in ("no_hook", "used_url", "expired_url") else 400
-            return web.json_response({"ok": False, "error": exc.error, **exc.extra}, status=status)
-        entry["reply"] = "ok"
-        return web.Response(text="ok")
-
     # -- what the page needs at its start -------------------------------------------------------------------------------
 
     def state(self, person: str | None) -> Json:
@@ -235,12 +139,14 @@ class Slack:
 def make_app(slack: Slack) -> web.Application:
     """The application with all routes."""
     from bot.local.slack.drive import drive_routes  # late: drive knows Slack
+    from bot.local.slack.gate import Gate
     from bot.local.slack.panel import panel_routes
 
     app = web.Application(client_max_size=8 * 1024 * 1024)
-    app.router.add_route("*", "/api/{method}", slack.api)
+    gate = Gate(slack)
+    app.router.add_route("*", "/api/{method}", gate.api)
     app.router.add_get("/link/", slack.link.serve)
-    app.router.add_post("/hooks/{path:.+}", slack.hook)
+    app.router.add_post("/hooks/{path:.+}", gate.hook)
     app.add_routes(drive_routes(slack))
     app.add_routes(panel_routes(slack))
 
