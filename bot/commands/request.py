@@ -29,8 +29,10 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     _understand(ctx, heard)
     machine = ctx.own_machine(heard.machine)
+    # A request whose machine is gone goes on for the one that is named now, and for as many cards as before.
+    stranded = queue.lost_machine(ctx.own_requests(), heard.kind)
     wanted = Wanted(
-        1 if heard.count is None else heard.count,
+        heard.count if heard.count is not None else stranded.count if stranded is not None else 1,
         heard.kind,
         machine.uuid,
         heard.length or Length(),

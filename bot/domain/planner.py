@@ -370,6 +370,8 @@ def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
         over = len(found) >= request.count and bool(found - rest.slots)
     if rest.why is RestWhy.NO_WINDOW and window_known(draft, sight, request):
         over = True
+    if rest.why is RestWhy.MACHINE:
+        over = True  # its machine is there again, and its person an owner: settled above otherwise
     if over:
         draft.put(replace(request, rest=None))
 

@@ -6,7 +6,7 @@ it was asked. Nothing here gives a hold; only a round does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     Card,
     Length,
+    Machine,
     MachineId,
     Person,
     PersonId,
@@ -117,6 +118,9 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     if waiting:
         return _again(draft, person, waiting[0], wanted, policy)
     mine = [r for r in line(draft) if r.person == person.id]
+    stranded = lost_machine(mine, kind)
+    if stranded is not None:
+        return _elsewhere(draft, person, stranded, machine, wanted, policy)
     if len(mine) >= policy.queued_a_person:
         raise OverCap(limit=policy.queued_a_person, have=len(mine), what="requests in line")
     new = Request(
@@ -135,6 +139,35 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     if wanted.window is not None:
         windows.agree(draft, machine, person, wanted.window, policy, label=str(new.number))
     return new
+
+
+def lost_machine(requests: Iterable[Request], kind: str | None) -> Request | None:
+    """The first of some requests that rests because its machine is gone; it waits for another one to be named."""
+    found = (r for r in requests if r.rest is not None and r.rest.why is RestWhy.MACHINE and kind in (None, r.kind))
+    return next(found, None)
+
+
+def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wanted: Wanted, policy: Policy) -> Request:
+    """Another machine is named for a request whose machine is gone: it goes on at its old place."""
+    fields: dict[str, Any] = {
+        "machine": machine.uuid,
+        "count": wanted.count,
+        "rest": None,
+        "silences": 0,
+        "ask_first": False,
+    }
+    if wanted.length != Length():
+        fields["terms"] = replace(old.terms, length=wanted.length)
+    if wanted.because:
+        fields["because"] = wanted.because
+    moved = step(draft, old, On.CHANGED, by=person.id, why=f"for {machine.name} instead", **fields)
+    if wanted.window is None:
+        return moved
+    windows.agree(draft, machine, person, wanted.window, policy, label=str(old.number))
+    if wanted.window.which is Which.ASK:
+        moved = replace(draft.requests[old.number], ask_first=True)
+        draft.put(moved)
+    return moved
 
 
 def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy) -> Request:

@@ -174,6 +174,8 @@ class Context:
             machine = self.machine_named(name)
             if self.person.id not in machine.owners:
                 raise NotYours(what=machine.name, owners=machine.owners)
+            if machine.gone:
+                raise NotPossible(what=machine.name, why="vCenter does not have that machine any more")
             return machine
         choices = list(among) or self.own_machines()
         if not choices:

@@ -1,6 +1,7 @@
 """Several people and machines together, through both doors: what the rooms promise each other holds over a whole day."""
 
 import threading
+from datetime import timedelta
 
 from bot.domain.model import BOT, Job, LeaseState, Login, MoveState, Power, Reading, RequestState
 from bot.domain.news import CHANNEL
@@ -100,10 +101,40 @@ def test_a_machine_that_is_deleted_loses_nothing_else(house: House) -> None:
     request = house.books.requests[2]
     assert request.state is RequestState.QUEUED and request.rest is not None, "its place is kept for another machine"
     assert not house.say("bob", "request 1").ok, "and no machine of bob's is left"
+    assert "any more" in text_of(house.say("bob", "request 1 on vm-r"))
     assert house.say("carol", "request 1 restart now").ok
     house.forward(30, 0.5)
     assert house.card_of("vm-train")
     everything_is_sound(house)
+
+
+def test_another_machine_takes_the_place_of_one_that_is_gone(house: House) -> None:
+    house.say("bob", "request 2 because my thesis")
+    house.say("carol", "request 1")
+    house.lab.vms[uuid("vm-r")].gone = True
+    house.forward(5)
+    house.say("dana", "machine add vm-spare owners @bob")
+    assert house.say("bob", "request restart now").ok
+    request = house.books.requests[1]
+    assert (request.machine, request.count, request.because) == (uuid("vm-spare"), 2, "my thesis")
+    assert request.rest is None and request.asked == house.clock.now() - timedelta(minutes=5)
+    assert len(house.books.requests) == 2
+    house.forward(30, 0.5)
+    assert len(house.card_of("vm-spare")) == 2
+    everything_is_sound(house)
+
+
+def test_a_machine_that_comes_back_has_its_request_back(house: House) -> None:
+    house.say("bob", "request 1 restart now")
+    house.lab.vms[uuid("vm-r")].gone = True
+    house.forward(5)
+    assert house.books.requests[1].rest is not None
+    house.lab.vms[uuid("vm-r")].gone = False
+    house.forward(2)
+    assert house.books.requests[1].rest is None
+    assert house.say("bob", "window now").ok
+    house.forward(30, 0.5)
+    assert house.card_of("vm-r") == ["T4-1"]
 
 
 def test_vcenter_is_away_in_the_middle_of_a_move(house: House) -> None:
