@@ -34,6 +34,7 @@ _TIMES = re.compile(r"([0-9]+)[x×]", re.IGNORECASE)
 _LABEL = re.compile(r"#([0-9]{1,9}[a-z]?)", re.IGNORECASE)
 _MOVE = re.compile(r"m([0-9]{1,9})", re.IGNORECASE)
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
+_LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^|>\s]*\|([^>\s]*)>", re.IGNORECASE)
 _CARD = re.compile(r"(.+)-[0-9]+")
 
 
@@ -129,7 +130,7 @@ def hear(
     before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
     """
     before, because = split_because(text)
-    words = _WORDS.findall(before)
+    words = _WORDS.findall(_LINK.sub(r"\1", before))  # Slack makes links of names with dots
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
     ear = _Ear(words, _Names(kinds, machines, cards), bare)
