@@ -449,6 +449,14 @@ def held(bench: Bench, when: str, drop_after: bool = False) -> threading.Thread 
     return thread
 
 
+def test_waiting_goes_on_when_a_long_poll_is_lost() -> None:
+    with stand_in(replace(QUICK, task_latency_s=1.6), answer_s=0.6, task_s=10) as bench:
+        step = bench.step("vm-r", put=(CARD_1,))
+        bench.reset()
+        assert bench.lab.act(step) == Before(0, False)
+        assert bench.calls()["WaitForUpdatesEx"] >= 2 and bench.calls()["ReconfigVM_Task"] == 1
+
+
 @pytest.mark.parametrize("drop", [True, False], ids=["cut", "silent"])
 def test_a_change_whose_reply_is_lost_is_found_done(brittle: Bench, drop: bool) -> None:
     step = brittle.step("vm-r", put=(CARD_1,))

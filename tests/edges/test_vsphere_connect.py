@@ -349,7 +349,7 @@ def test_one_vcenter_that_is_away_does_not_spoil_the_look_at_another(bench: Benc
 
 def test_the_read_only_lab_looks_and_refuses_to_act(bench: Bench) -> None:
     lab: Lab = ReadOnly(bench.lab)
-    assert lab.look().complete == {"lab"}
+    assert lab.look().complete == {"lab"} and ReadOnly(bench.lab).troubles == {}
     step = bench.step("vm-python", CallKind.POWER_ON)
     assert lab.dry_run(step) == []
     bench.reset()

@@ -139,6 +139,12 @@ class ReadOnly:
         """``lab`` does the looking."""
         self._lab = lab
 
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """As the lab's, if it tells any."""
+        found: Mapping[str, str] = getattr(self._lab, "troubles", {})
+        return found
+
     def look(self) -> Seen:
         """As the lab's."""
         return self._lab.look()
