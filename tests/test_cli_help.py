@@ -2,9 +2,9 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -33,9 +33,15 @@ print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys
 """
 
 
+def processor_seconds() -> float:
+    """What the finished children of this process have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def ask(repo: Path, *words: str) -> tuple[str, set[str], float]:
-    """What `gpubot WORDS --help` prints, the packages that it loaded, and the seconds that it took."""
-    begun = time.monotonic()
+    """What `gpubot WORDS --help` prints, the packages that it loaded, and the seconds of processor that it took."""
+    begun = processor_seconds()
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words, "--help"],
         cwd=repo,
@@ -44,7 +50,7 @@ def ask(repo: Path, *words: str) -> tuple[str, set[str], float]:
         check=False,
         timeout=30,
     )
-    took = time.monotonic() - begun
+    took = processor_seconds() - begun
     assert ran.returncode == 0, ran.stderr
     return ran.stdout, set(json.loads(ran.stderr.splitlines()[-1])), took
 
@@ -52,9 +58,9 @@ def ask(repo: Path, *words: str) -> tuple[str, set[str], float]:
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_loads_nothing_heavy_and_takes_under_a_second(repo: Path, words: list[str]) -> None:
     text, loaded, took = ask(repo, *words)
-    assert "Usage" in text
+    assert "usage" in text.lower()
     assert loaded & HEAVY == set()
-    # Other work on the machine only adds time: the best of three counts.
+    # Processor time, which other work on the machine hardly moves; still the best of three.
     assert took < 1 or min(ask(repo, *words)[2], ask(repo, *words)[2]) < 1
 
 
