@@ -25,7 +25,7 @@ FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the",
 FLAGS = frozenset({"partly", "urgent", "spare", "hard", "remove"})
 LONGEST_RUN = 12
 """Words of the longest phrase of time that is looked for."""
-LONGEST_LINE = 200
+LONGEST_LINE = 100
 """Words before `because` that are looked at; nobody means more, and a person waits for the answer."""
 _BECAUSE = re.compile(r"(?:^|\s)because(?:\s|:|$)", re.IGNORECASE)
 _WORDS = re.compile(r'"[^"]*"|“[^”]*”|\S+')
