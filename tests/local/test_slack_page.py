@@ -32,6 +32,7 @@ class World:
     queues: list[asyncio.Queue[str]] = field(default_factory=list)
     loop: asyncio.AbstractEventLoop | None = None
     url: str = ""
+    away: bool = False  # answers nothing but 503
 
     def change(self, **changes: Any) -> None:
         """Says a new state."""
@@ -67,6 +68,8 @@ def world() -> Iterator[World]:
     made, up, stop = World(START), threading.Event(), asyncio.Event()
 
     async def events(request: web.Request) -> web.StreamResponse:
+        if made.away:
+            return web.Response(status=503)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         queue: asyncio.Queue[str] = asyncio.Queue()
@@ -385,6 +388,18 @@ def test_cards_and_machines_change_as_they_do(page: Page, world: World) -> None:
     expect(panel.locator('[data-pci="0000:3b:00.0"]')).to_contain_text("free")
     expect(panel.locator('[data-pci="0000:5e:00.0"]')).to_contain_text("in the settings of")
     world.change(**START)
+
+
+def test_a_vcenter_that_went_away_is_said_and_seen_again(page: Page, world: World) -> None:
+    expect(page.locator("[data-vm=vm-python]")).to_be_visible()
+    world.away = True
+    world.change(cards=START["cards"])
+    assert world.loop is not None
+    for queue in world.queues:
+        world.loop.call_soon_threadsafe(queue.put_nowait, "")
+    expect(page.locator("#panel .error")).to_contain_text("does not answer")
+    world.away = False
+    expect(page.locator("#panel .error")).to_have_count(0, timeout=15000)
 
 
 def test_acts_inside_a_machine(page: Page, world: World) -> None:

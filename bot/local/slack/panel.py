@@ -77,6 +77,7 @@ class _Panel:
             ClientSession(timeout=timeout, trust_env=False) as session,
             session.get(f"{self.base}/_drive/events") as reply,
         ):
+            reply.raise_for_status()
             await response.prepare(request)
             async for chunk in reply.content.iter_any():
                 await response.write(chunk)

@@ -5,7 +5,7 @@ import { setUpComposer } from "./composer.js";
 import { messageNode, noticeNode } from "./messages.js";
 import { closeModal, setUpModal, showErrors, showView } from "./modal.js";
 import { mrkdwn } from "./mrkdwn.js";
-import { setUpPanel } from "./panel.js";
+import { setUpPanel, startPanel, stopPanel } from "./panel.js";
 import { day, dayName, setWatch } from "./times.js";
 
 const $ = (id) => document.getElementById(id);
@@ -111,17 +111,15 @@ async function goTo(id) {
 }
 
 export async function become(name) {
-  app.source?.close();
   closeModal();
   app.me = { name };
+  app.place = null;
   app.notices = [];
   app.unread.clear();
   const wanted = location.hash.slice(1).split("/")[1] ?? "gpu";
-  await load();
+  await listen();
   app.stirred.delete(app.me.id);
-  setWatch({ zone: app.me.tz });
   const place = wanted === "dm" ? app.places.find((one) => one.im_of === app.me.id) : app.places.find((one) => one.name === wanted);
-  listen();
   await goTo(place?.id ?? (wanted === "dm" ? "dm" : app.places[0].id));
 }
 
@@ -131,10 +129,11 @@ async function load() {
   app.places = state.places;
   app.bot = state.bot;
   app.commands = state.commands;
+  app.vcenter = state.vcenter;
   app.me = state.people.find((person) => person.id === state.person);
   app.messages = new Map();
   for (const message of state.messages) keep(message);
-  setWatch({ now: state.now, speed: state.speed });
+  setWatch({ now: state.now, speed: state.speed, zone: app.me.tz });
   drawLink(state.bot.connections);
   if (state.view) showView(state.view); else closeModal();
   return state;
@@ -203,16 +202,37 @@ const ON = {
   clock(event) { setWatch(event); drawMessages(); drawHead(); },
 };
 
+/** Opens the stream; resolves when the state was loaded behind it, so that nothing falls between the two. */
 function listen() {
   const source = new EventSource(`/_drive/events?person=${encodeURIComponent(app.me.name)}`);
-  let first = true;
-  source.onopen = async () => {
-    if (!first) { await load(); drawSide(); drawHead(); drawMessages(); }
-    first = false;
-  };
-  source.onmessage = ({ data }) => { const event = JSON.parse(data); ON[event.type]?.(event); };
-  source.onerror = () => { if (source === app.source) drawLink(0); };
+  let loading = false;
+  let missed = false;
+  app.source?.close();
   app.source = source;
+  source.onmessage = ({ data }) => {
+    const event = JSON.parse(data);
+    if (loading) missed = true; else ON[event.type]?.(event);
+  };
+  source.onerror = () => { if (source === app.source) drawLink(0); };
+  return new Promise((resolve, reject) => {
+    source.onopen = async () => {
+      loading = true;
+      try {
+        do { missed = false; await load(); } while (missed);
+        if (source === app.source && app.place) { drawSide(); drawHead(); drawMessages(); }
+        resolve();
+      } catch (error) { reject(error); } finally { loading = false; }
+    };
+  });
+}
+
+// A browser allows six connections to one host, all tabs together: a tab that nobody looks at lets go of its streams.
+const HIDDEN_MS = 20000;
+let hiding = null;
+function onVisibility() {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => { app.source?.close(); app.source = null; stopPanel(); }, HIDDEN_MS);
+  else if (!app.source && app.me) { listen(); startPanel(); }
 }
 
 // -- start ------------------------------------------------------------------------------------------------------------
@@ -227,6 +247,7 @@ setUpTheme();
 setUpModal(app, names);
 setUpComposer(app);
 const wanted = location.hash.slice(1).split("/")[0] || "ada";
-await become(["ada", "bob", "carol", "dana"].includes(wanted) || /^[a-z0-9_.-]+$/.test(wanted) ? wanted : "ada").catch(() => become("ada"));
+await become(["ada", "bob", "carol", "dana"].includes(wanted) || /^[a-z0-9_.-]+$/.test(wanted) ? wanted : "ada").catch(() => become("ada")); // nobody of that name
 setUpPanel(app);
+document.addEventListener("visibilitychange", onVisibility);
 document.body.dataset.ready = "yes";

@@ -6,6 +6,7 @@ import { askConfirm } from "./modal.js";
 import { mrkdwn } from "./mrkdwn.js";
 import { clockTime, fullTime } from "./times.js";
 
+const THREAD = "M3 3v5a2.5 2.5 0 0 0 2.5 2.5H13M10 7.5l3 3-3 3";
 const EYE = "M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8zM8 6.2a1.8 1.8 0 1 0 .01 0";
 
 export function messageNode(message, app, names, follows = false) {
@@ -18,6 +19,7 @@ export function messageNode(message, app, names, follows = false) {
     const says = isBot ? el("span", { class: "app", title: `What a notification says:\n${message.text}` }, "APP") : null;
     body.append(el("div", { class: "who" }, el("b", {}, name), says, time, edited));
   }
+  if (message.thread_ts && message.thread_ts !== message.ts) body.append(el("div", { class: "only" }, icon(THREAD), "in a thread"));
   if (message.ephemeral) body.append(el("div", { class: "only" }, icon(EYE), "Only visible to you"));
   body.append(content(message, app, names));
   if (follows && edited) body.append(edited);

@@ -7,22 +7,38 @@ const POWER = { poweredOn: ["on", "on"], poweredOff: ["off", "off"], suspended: 
 const GUEST = { booting: "starting", running: "", stopping: "shutting down", off: "" };
 const CARD = "M2 4.5h12v7H2zM6 8a1.6 1.6 0 1 0 .01 0M10.5 6.5v3M12.3 6.5v3";
 
-const seen = { state: null, before: {}, trouble: null, app: null };
+const seen = { state: null, before: {}, trouble: null, app: null, source: null };
 const root = () => document.getElementById("panel");
+
+export function stopPanel() {
+  seen.source?.close();
+  seen.source = null;
+}
 
 export function setUpPanel(app) {
   seen.app = app;
   root().append(el("header", {}, el("h2", {}, "Cards and machines"), el("time", { id: "watch", class: "quiet" })), el("div", { id: "world" }, el("p", { class: "quiet" }, "No vCenter is connected.")));
   setInterval(tick, 1000);
   tick();
+  startPanel();
+}
+
+/** Follows vCenter. */
+export function startPanel() {
+  stopPanel();
+  if (!seen.app.vcenter) return;
   const source = new EventSource("/_drive/vcenter/events");
+  seen.source = source;
   const take = ({ data }) => {
     const state = JSON.parse(data);
     if (state.cards) { seen.state = state; seen.trouble = null; draw(); }
   };
   source.addEventListener("state", take);
   source.onmessage = take;
-  source.onerror = () => { if (seen.state) { seen.trouble = "vCenter does not answer; this is the last it said."; draw(); } };
+  source.onerror = () => {
+    if (seen.state) { seen.trouble = "vCenter does not answer; this is the last it said."; draw(); }
+    if (source.readyState === EventSource.CLOSED && source === seen.source) setTimeout(() => { if (source === seen.source) startPanel(); }, 2000);
+  };
 }
 
 function tick() {
@@ -56,10 +72,10 @@ function draw() {
 
 function cardNode(card) {
   const where = card.bound ?? card.in_config[0] ?? null;
-  const note = card.fault ? `broken: ${card.fault}` : card.bound ? "at work in" : where ? "in the settings of" : card.active === false ? "not enabled" : "free";
+  const note = card.fault ? `broken: ${card.fault}` : card.bound ? "in" : where ? "in the settings of" : card.active === false ? "not enabled" : "free";
   const twice = card.in_config.length > 1 ? ` (also ${card.in_config.slice(1).join(", ")})` : "";
   return el("div", { class: `card ${where ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(card.pci, card)}`, "data-pci": card.pci, title: `${card.model ?? "card"} at ${card.pci}` },
-    icon(CARD), el("b", {}, short(card.pci)), el("span", {}, note), where ? el("em", {}, where + twice) : null);
+    icon(CARD), el("b", {}, short(card.pci)), el("span", {}, `${(card.model ?? "").replace(/^Tesla /, "")} ${note}`), where ? el("em", {}, where + twice) : null);
 }
 
 function vmNode(vm) {
