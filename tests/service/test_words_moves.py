@@ -110,3 +110,16 @@ def test_books_that_forgot_everything_still_make_a_message() -> None:
     check(words.move_message(w.move(MoveState.DONE, steps=w.STEPS), w.books(), w.NOW, w.POLICY))
     nothing = replace(w.move(MoveState.DROPPED), wishes=(), machine="gone", agreement=None, window=None)
     check(words.move_message(nothing, w.books(), w.NOW, w.POLICY))
+
+
+def test_a_card_that_came_out_is_not_said_to_have_arrived() -> None:
+    out = w.move(MoveState.DONE, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),))
+    back = replace(w.RETURNING, state=LeaseState.ENDED)
+    coming = replace(w.RESERVED, slots=("T4-2",))
+    first = w.text(words.move_message(out, w.books(back, coming), w.NOW, w.POLICY)).split("\n")[0]
+    assert first == "T4-2 came out of vm-python (ada), next: bob (vm-r)"
+
+
+def test_a_machine_that_is_on_again_is_not_slow_but_checked() -> None:
+    late = shown(MoveState.PROVING, shutdown_at=w.NOW - 20 * w.MIN, on_at=w.NOW - 15 * w.MIN)
+    assert w.text(late).split("\n")[0].endswith("on again, being checked")

@@ -87,9 +87,19 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
         (errors.InThePast(text="14:00", hint="tomorrow 14:00"), "such as tomorrow 14:00", []),
         (errors.TooLong(limit="14 days in all", text="30 days"), "30 days is too long: the limit is 14 days in all.", ["mine"]),
         (errors.TooLate(state="queued", number="12", why="nothing is offered"), "As it stands now: it is in line.", ["why #12", "mine"]),
+        (
+            errors.TooLate(state="used", number=3, why="it is over"),
+            "Too late: it is over.\nNothing was changed.",
+            ["mine"],
+        ),
+        (
+            errors.NotPossible(what="accept", why="say when: accept now, accept tonight, …"),
+            "accept tonight, …\n",
+            ["mine", "help"],
+        ),
         (errors.Promised(who=w.BOB.id, when=w.NOW, slot="T4-2"), "was promised to bob today 14:40", ["request", "why T4-2"]),
         (errors.AdminsOnly(admins=(w.DANA.id,)), "Ask dana.", ["help"]),
-        (errors.ReasonWanted(command="drain T4-1 because …"), "/gpu drain T4-1 because ….", []),
+        (errors.ReasonWanted(command="drain T4-1 because …"), "/gpu drain T4-1 because …", []),
         (errors.NotPossible(what="extend", why="you have no card"), "you have no card", ["mine", "help"]),
     ],
 )  # fmt: skip

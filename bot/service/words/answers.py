@@ -90,7 +90,8 @@ def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
     if promise.likely is None:
         return ln("When it comes I do not know, because ", fact, ".")
     if promise.cause == "free_now":
-        return ln("It can be there by ", When(promise.likely), ": only the restart is missing.")
+        they = "It" if len(promise.slots) == 1 else "They"
+        return ln(f"{they} can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
     return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
 

@@ -137,7 +137,10 @@ def _who_waits(scene: Scene, returning: Sequence[Lease]) -> LineOf | None:
     first = next(
         (r for r in line(scene.books) if r.kind == returning[0].kind and r.person != returning[0].person), None
     )
-    return ln(Name(first.person), " waits for it.") if first is not None else ln("Nobody waits for it just now.")
+    them = "it" if sum(len(x.slots) for x in returning) == 1 else "them"
+    return (
+        ln(Name(first.person), f" waits for {them}.") if first is not None else ln(f"Nobody waits for {them} just now.")
+    )
 
 
 def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:

@@ -340,4 +340,5 @@ def as_of_line(view: View) -> LineOf:
     books = view.books
     changes = [*(x.changed for x in books.leases.values()), *(m.changed for m in books.moves.values())]
     changes += [r.changed or r.asked for r in books.requests.values()]
+    changes = [c.replace(second=0, microsecond=0) for c in changes]  # as exact as it is shown
     return ln("As of ", When(max([floor, *(c for c in changes if c <= view.now)])), ".")

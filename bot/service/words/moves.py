@@ -114,8 +114,11 @@ def _what(move: Move, books: Books, vm: str) -> list[Part]:
 def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str, over: bool) -> list[Part]:
     lease = books.leases.get(label)
     kind = kind_before(lease.kind, slots) if lease is not None else ""
-    go = "went" if over else "goes" if len(slots) == 1 else "go"
     who: Part = Name(lease.person) if lease is not None else "somebody"
+    if over and work is Work.TAKE:
+        following: list[Part] = [", next: ", other] if (other := _other_side(work, slots, books)) else []
+        return [kind, slots_of(slots), f" came out of {vm} (", who, ")", following]
+    go = "went" if over else "goes" if len(slots) == 1 else "go"
     here: list[Part] = [who, f" ({vm})"]
     other = _other_side(work, slots, books)
     if work is Work.TAKE:
@@ -155,6 +158,8 @@ def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Pol
         case MoveState.PLANNED:
             at = move.window.start if move.window is not None else move.last_call_for
             return [", ", When(at)] if at is not None else [", as soon as it may restart"]
+        case MoveState.PROVING if now - (move.shutdown_at or move.off_at or move.changed) >= usual(machine, policy):
+            return [", on again, being checked"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.PROVING:
             return [f", {_left(move, machine, now, policy)}"]
         case MoveState.UNDOING:
@@ -304,12 +309,13 @@ def _works(move: Move, books: Books, vm: str) -> list[LineOf]:
             continue
         until: list[Part] = [" until ", When(lease.end)] if lease.end is not None else []
         who: list[Part] = [Name(lease.person), until]
+        them = "it" if len(lease.slots) == 1 else "them"
         if lease.state is LeaseState.ACTIVE and lease.guest_seen:
             lines.append(
                 ln(
                     "✅ ",
                     slots_of(lease.slots),
-                    f" {'works' if len(lease.slots) == 1 else 'work'}, {vm} sees it. Lent to ",
+                    f" {'works' if len(lease.slots) == 1 else 'work'}, {vm} sees {them}. Lent to ",
                     who,
                     ".",
                 )
@@ -319,7 +325,7 @@ def _works(move: Move, books: Books, vm: str) -> list[LineOf]:
                 ln(
                     "✅ ",
                     slots_of(lease.slots),
-                    f" in place; whether {vm} sees it I have not heard. Lent to ",
+                    f" in place; whether {vm} sees {them} I have not heard. Lent to ",
                     who,
                     ".",
                 )

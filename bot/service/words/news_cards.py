@@ -83,7 +83,7 @@ def active_unseen(t: Telling) -> Reply:
     return say(
         first,
         ln(
-            "vCenter shows it in place; whether the driver sees it I cannot tell. Please look: ",
+            f"vCenter shows {_them(t)} in place; whether the driver sees {_them(t)} I cannot tell. Please look: ",
             Code("nvidia-smi"),
             ".",
         ),
@@ -243,14 +243,19 @@ def ended(t: Telling) -> Reply:
     if t.to_holder:
         return say(
             head(t.cards, f" {_are(t)} out of {t.vm}, thank you."),
-            because(t.item.reason, ""),
+            _unless_plain(t.item.reason),
             buttons=(button("Ask for one again", _again(t)),),
         )
     return say(
         head(t.cards, f" {_are(t)} out of {t.vm} (", t.holder, ")."),
-        because(t.item.reason, ""),
+        _unless_plain(t.item.reason),
         ln("Next: ", t.other, ".") if t.other_known else None,
     )
+
+
+def _unless_plain(reason: str) -> LineOf | None:
+    """The reason, unless it is the ordinary one."""
+    return None if reason.strip().lower() in ("", "given back", "released") else because(reason, "")
 
 
 def _again(t: Telling) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.model import LeaseState, Machine, RestWhy, Turn
+from bot.domain.model import Agreement, LeaseState, Machine, RestWhy, Turn
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
@@ -129,10 +129,24 @@ def leased(t: Telling) -> Reply:
         if t.lease is not None
         else None,
         buttons=(
-            window_button(f"Rather tonight {clock_words(t.policy)}", t.machine, "tonight"),
+            _rather_later(t),
             button("I do not need it any more", f"release{t.ref}"),
         ),
     )
+
+
+def _agreed(t: Telling) -> Agreement | None:
+    """The restart time that serves it."""
+    if t.item.agreement is not None or t.machine is None or t.lease is None:
+        return t.item.agreement
+    return next(iter(usable(t.books, t.machine.uuid, t.lease.label, t.now, t.policy)), None)
+
+
+def _rather_later(t: Telling) -> Button | None:
+    """A later time is offered only where the agreed one is near."""
+    window = agreed.window if (agreed := _agreed(t)) is not None else None
+    soon = window is not None and window.start <= t.now + t.policy.now_within
+    return window_button(f"Rather tonight {clock_words(t.policy)}", t.machine, "tonight") if soon else None
 
 
 def _on_its_way(t: Telling) -> LineOf | None:
@@ -150,7 +164,7 @@ def _on_its_way(t: Telling) -> LineOf | None:
     there = machine_word(t.books, gives[0].machine)
     return ln(
         slots_of(sorted(coming)),
-        " still sits in ",
+        f" still {'sits' if len(coming) == 1 else 'sit'} in ",
         there,
         " (",
         t.named(gives[0].person),
@@ -162,9 +176,7 @@ def _on_its_way(t: Telling) -> LineOf | None:
 
 def _restarts(t: Telling) -> LineOf:
     """When the machine restarts for it."""
-    agreed = t.item.agreement
-    if agreed is None and t.machine is not None and t.lease is not None:
-        agreed = next(iter(usable(t.books, t.machine.uuid, t.lease.label, t.now, t.policy)), None)
+    agreed = _agreed(t)
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
     waits = agreed.now and _on_its_way(t) is not None

@@ -27,6 +27,7 @@ from bot.service.words.common import (
     no,
     said,
     tidy,
+    why_tail,
 )
 
 SAFE = "._-"
@@ -45,6 +46,10 @@ class Facts:
         if value is None or isinstance(value, tuple | datetime):
             return other
         return tidy(str(value), 120) or other
+
+    def typed(self, name: str) -> str:
+        """A fact that was text from the start; "" for a number."""
+        return self.text(name) if isinstance(self._facts.get(name), str) else ""
 
     def number(self, name: str) -> int | None:
         """A fact as a number."""
@@ -302,11 +307,12 @@ def too_long(f: Facts, policy: Policy) -> Reply:
 
 def too_late(f: Facts, policy: Policy) -> Reply:
     """What holds now is different."""
-    number, state, why = f.text("number"), f.text("state"), f.text("why")
+    # A plain number counts restart times, which nobody types; what can be typed comes as text.
+    number, state, why = f.typed("number"), f.text("state"), f.text("why")
     ref = f"#{number}" if number.rstrip("abcdefghijklmnopqrstuvwxyz").isdecimal() else number
     now = STANDS.get(state, "")
     return no(
-        head("Too late", [" for ", ref] if ref else None, [": ", said(why)] if why else None, "."),
+        head("Too late", [" for ", ref] if ref else None, why_tail(why)),
         ln(f"As it stands now: {now}.") if now else None,
         NOTHING,
         buttons=(button("Why?", f"why {ref}") if ref.startswith("#") else None, MINE),
@@ -368,14 +374,11 @@ def admins_only(f: Facts, policy: Policy) -> Reply:
 
 def reason_wanted(f: Facts, policy: Policy) -> Reply:
     """A public reason is needed."""
-    repeat = f.text("command")
+    repeat = f.text("command", "force release #12")
+    example = repeat if "because" in repeat else f"{repeat} because …"
     return no(
         head("This needs a reason; everybody can read it."),
-        ln(
-            "Say it last: ",
-            command(policy, repeat if "because" in repeat else f"{repeat or 'force release #12'} because …"),
-            ".",
-        ),
+        ln("Say it last: ", command(policy, example)),
         NOTHING,
     )
 
@@ -386,8 +389,7 @@ def not_possible(f: Facts, policy: Policy) -> Reply:
     return no(
         head(
             f"That does not work now ({_plainer(what)})" if what and what != "this" else "That does not work now",
-            [": ", said(why)] if why else None,
-            ".",
+            why_tail(why),
         ),
         NOTHING,
         buttons=(MINE, HELP),
