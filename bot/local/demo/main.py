@@ -96,7 +96,9 @@ def _story(rig: Rig, number: str, spoil: str, out: Out) -> int:
 
 
 def _prepared(rig: Rig) -> Path:
-    rig.clock.parent.mkdir(parents=True, exist_ok=True)
+    """A folder that was used before starts anew: its cards and people are gone with its stand-ins."""
+    for old in rig.folder.glob("gpubot.db*"):
+        old.unlink()
     return rig.clock
 
 

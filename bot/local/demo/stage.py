@@ -116,11 +116,22 @@ class Stage:
 
     def board(self) -> str:
         """The board in #gpu, plain."""
-        found = [m for m in self.slack.messages("ada", "#gpu") if m.get("pinned")]
-        if not found:
-            pins = self.slack.get("state", person="ada")
-            found = [m for m in self.slack.messages("ada", "#gpu") if m["ts"] in json.dumps(pins.get("pins", []))]
+        pins = self.pins()
+        found = [m for m in self.slack.messages("ada", "#gpu") if m["ts"] in pins]
         return self.plain(found[-1]["text"]) if found else ""
+
+    def pins(self) -> tuple[str, ...]:
+        """Time stamps of what is pinned in #gpu."""
+        places = self.slack.get("state", person="ada")["places"]
+        return tuple(next(p["pins"] for p in places if p["name"] == "gpu"))
+
+    def shows(self, what: Callable[[str], bool]) -> str:
+        """The board, as soon as it shows something (it is edited at most once a second), or as it is after some seconds."""
+        try:
+            self.slack.wait(lambda: what(self.board()), 6.0)
+        except TimeoutError:
+            pass
+        return self.board()
 
     def channel(self) -> list[dict[str, Any]]:
         """All messages in #gpu that everybody sees."""
@@ -135,6 +146,11 @@ class Stage:
         self._heard(title, text)
 
     # ---- expectations
+
+    def expect_board(self, name: str, what: Callable[[str], bool]) -> None:
+        """An expectation of the board."""
+        board = self.shows(what)
+        self.expect(name, what(board), board)
 
     def expect(self, name: str, holds: bool, seen: object = "") -> None:
         """An expectation by name. Raises Unmet."""

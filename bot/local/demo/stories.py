@@ -9,6 +9,7 @@ from bot.local.demo.stage import Stage
 
 MIN = timedelta(minutes=1)
 Story = Callable[[Stage], None]
+Shows = Callable[[str], bool]
 
 
 def one(stage: Stage) -> None:
@@ -24,9 +25,8 @@ def one(stage: Stage) -> None:
 def _a_card_rests(stage: Stage) -> None:
     stage.say("dana", "drain T4-4 because it fails its self-test")
     stage.clock.advance(MIN)
-    _board(stage)
-    stage.expect("the drained card is shown resting", _row(stage, "T4-4", "resting"), stage.board())
-    stage.expect("the board counts four cards", "4 cards" in stage.board(), stage.board())
+    _board(stage, "the drained card is shown resting", _row("T4-4", "resting"))
+    stage.expect_board("the board counts four cards", lambda board: "4 cards" in board)
 
 
 def _ada_takes_three(stage: Stage) -> None:
@@ -38,9 +38,7 @@ def _ada_takes_three(stage: Stage) -> None:
     stage.expect("three cards sit in vm-python", stage.cards_in("vm-python") == 3, stage.vm("vm-python"))
     stage.work("vm-python", "ada")
     stage.clock.advance(2 * MIN)
-    _board(stage)
-    rows = [f"T4-{n}" for n in (1, 2, 3)]
-    stage.expect("the board gives three cards to ada", all(_row(stage, r, "ada") for r in rows), stage.board())
+    _board(stage, "the board gives three cards to ada", _rows("ada", "T4-1", "T4-2", "T4-3"))
 
 
 def _bob_and_carol_ask(stage: Stage) -> None:
@@ -48,13 +46,12 @@ def _bob_and_carol_ask(stage: Stage) -> None:
     stage.expect("bob is told his place", "next in line" in answer or "first in line" in answer, answer)
     stage.expect("bob is told a likely and a latest time", "ikely" in answer and "at the latest" in answer, answer)
     stage.expect("bob is asked when vm-r may restart", "May I restart vm-r" in answer, answer)
-    answer = stage.press("bob", "Yes, any time today")
-    stage.expect("bob's word is taken", "vm-r" in answer, answer)
+    answer = stage.say("bob", "window vm-r any time today")
+    stage.expect("bob's word is taken", "vm-r" in answer and "today" in answer, answer)
     answer = stage.say("carol", "request 2 on vm-train restart tonight")
     stage.expect("carol is told that she is second", "second" in answer, answer)
     stage.clock.advance(MIN)
-    _board(stage)
-    stage.expect("the board shows the line in order", _in_order(stage.board(), "1. bob", "2. carol"), stage.board())
+    _board(stage, "the board shows the line in order", _in_order("1. bob", "2. carol"))
 
 
 def _ada_gives_one(stage: Stage) -> None:
@@ -70,23 +67,22 @@ def _ada_gives_one(stage: Stage) -> None:
     stage.expect("bob's guest sees the card", len(stage.vm("vm-r")["guest"]["cards"]) == 1, stage.vm("vm-r"))
     stage.expect("vm-r restarted once", stage.restarts("vm-r") == before + 1, stage.restarts("vm-r"))
     stage.clock.advance(MIN)
-    moves = [m for m in stage.channel() if "vm-r" in m["text"] and "T4-1" in m["text"] and not m.get("pinned")]
-    stage.expect("one message told every step of vm-r", len(moves) == 1 and bool(moves[0].get("edited")), len(moves))
-    stage.show("#gpu", stage.plain(moves[0]["text"]))
-    _board(stage)
-    stage.expect("the board gives the card to bob", _row(stage, "T4-1", "bob"), stage.board())
-    stage.expect(
-        "only carol is in line now", _in_order(stage.board(), "1. carol") and "2. " not in stage.board(), stage.board()
-    )
+    pinned = stage.pins()
+    moves = [m for m in stage.channel() if "T4-1" in m["text"] and m["ts"] not in pinned][-2:]
+    told = [stage.plain(m["text"]) for m in moves]
+    for text in told:
+        stage.show("#gpu", text)
+    stage.expect("one message a restart, edited at each step", all(m["edits"] >= 3 for m in moves), moves)
+    stage.expect("both restarts are told to their end", "vm-python" in told[0] and "vm-r" in told[1], told)
+    _board(stage, "the board gives the card to bob", _row("T4-1", "bob"))
+    stage.expect_board("only carol is in line now", lambda board: "1. carol" in board and "2. " not in board)
 
 
 def _ada_gives_two_tonight(stage: Stage) -> None:
     answer = stage.say("ada", "release all tonight")
     stage.expect("ada is told that vm-python restarts tonight", "vm-python" in answer, answer)
     stage.clock.advance(MIN)
-    _board(stage)
-    given = all(_row(stage, f"T4-{n}", "given back") for n in (2, 3))
-    stage.expect("the board shows both cards given back", given, stage.board())
+    _board(stage, "the board shows both cards given back", _rows("given back", "T4-2", "T4-3"))
     stage.expect("nothing restarts before the night", stage.cards_in("vm-python") == 2, stage.vm("vm-python"))
 
 
@@ -94,7 +90,7 @@ def _the_night(stage: Stage) -> None:
     before = stage.restarts("vm-train")
     stage.out("")
     stage.out("             … the clock is moved to the night …")
-    night = stage.clock.until(lambda: stage.stamp() >= "Mon 22:00", 8 * 60 * MIN, 4 * MIN)
+    night = stage.clock.until(lambda: stage.stamp() >= "Mon 21:50", 8 * 60 * MIN, 4 * MIN)
     stage.expect("the night comes", night, stage.stamp())
     came = stage.clock.until(lambda: any("yours until" in m for m in stage.dms("carol")), 120 * MIN, MIN)
     stage.expect("carol is told that the cards are hers", came, stage.dms("carol"))
@@ -104,28 +100,37 @@ def _the_night(stage: Stage) -> None:
         "vm-train restarted once for both", stage.restarts("vm-train") == before + 1, stage.restarts("vm-train")
     )
     stage.clock.advance(MIN)
-    _board(stage)
-    rows = all(_row(stage, f"T4-{n}", "carol") for n in (2, 3))
-    stage.expect("the board gives both cards to carol", rows, stage.board())
-    stage.expect("nobody is in line", "In line" not in stage.board() and "1. " not in stage.board(), stage.board())
+    _board(stage, "the board gives both cards to carol", _rows("carol", "T4-2", "T4-3"))
+    stage.expect_board("nobody is in line", lambda board: "1. " not in board)
     powers = {v["name"]: v["power"] for v in stage.vcenter("GET", "state")["vms"] if not v["template"]}
     stage.expect("every machine is on", set(powers.values()) == {"on"}, powers)
 
 
-def _board(stage: Stage) -> None:
-    """Wait for the board to be current, then show it."""
+def _board(stage: Stage, name: str, what: Shows) -> None:
+    """Show the board as soon as it is as expected."""
     stage.clock.settle()
-    stage.show("#gpu, pinned", stage.board())
+    stage.show("#gpu, pinned", stage.shows(what))
+    stage.expect_board(name, what)
 
 
-def _row(stage: Stage, card: str, word: str) -> bool:
+def _row(card: str, word: str) -> Shows:
     """Whether the board's line of a card has a word."""
-    return any(card in line and word in line for line in stage.board().splitlines())
+    return lambda board: any(card in line and word in line for line in board.splitlines())
 
 
-def _in_order(text: str, *words: str) -> bool:
-    places = [text.find(w) for w in words]
-    return -1 not in places and places == sorted(places)
+def _rows(word: str, *cards: str) -> Shows:
+    """Whether the lines of all these cards have a word."""
+    return lambda board: all(_row(card, word)(board) for card in cards)
+
+
+def _in_order(*words: str) -> Shows:
+    """Whether words come in this order."""
+
+    def shows(board: str) -> bool:
+        places = [board.find(w) for w in words]
+        return -1 not in places and places == sorted(places)
+
+    return shows
 
 
 STORIES: dict[str, Story] = {"1": one}
