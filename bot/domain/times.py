@@ -275,10 +275,12 @@ class _Reader:
     def _bounds(self, phrase: Phrase, start: Moment) -> tuple[datetime, datetime]:
         """From when to when, not yet cut off at now."""
         if phrase.shape is Shape.AT:
-            begin = self.instant(start)
-            if phrase.end is not None:
-                return begin, self._end(begin, start, phrase.end)
-            return begin, begin + (phrase.lasting or self.policy.at_lasts)
+            if phrase.end is None and phrase.lasting is None:
+                begin = self.instant(start)
+                return begin, begin + self.policy.at_lasts
+            begin = self._begin(start)
+            end = self._end(begin, phrase.end) if phrase.end else begin + (phrase.lasting or self.policy.at_lasts)
+            return begin, end
         if phrase.shape is Shape.SPAN:
             assert phrase.begin is not None and phrase.finish is not None
             return self._span(start.day, phrase.begin, phrase.finish)
@@ -292,7 +294,8 @@ class _Reader:
             return self._span(start.day, minute % 1440, 1440)
         if minute == 0:
             day = self.day(start.day, minute)
-            return (self.now, self._at(day + 7 * DAY * (day == self.today), 0))
+            week = start.day is not None and start.day.kind is DayKind.WEEKDAY
+            return (self.now, self._at(day + (7 if week else 1) * DAY * (day == self.today), 0))
         return self._span(start.day, 0, minute)
 
     def _span(self, day: Day | None, begin: int, finish: int) -> tuple[datetime, datetime]:
@@ -307,7 +310,15 @@ class _Reader:
             return stretch(first + 7 * DAY, begin, finish, self.zone)
         return found
 
-    def _end(self, begin: datetime, start: Moment, end: Moment) -> datetime:
+    def _begin(self, start: Moment) -> datetime:
+        """The start of a window whose end was said too: it may be running already, except that `fri` is the coming one."""
+        if start.fixed is not None:
+            return self._near(start.fixed.astimezone(UTC))
+        if start.minute is None or (start.day is not None and start.day.kind is DayKind.WEEKDAY):
+            return self.instant(start)
+        return self._at(self.day(start.day, start.minute), start.minute)
+
+    def _end(self, begin: datetime, end: Moment) -> datetime:
         """The end that was said to a start: a bare time of day is the next one after the start."""
         if end.day is None and end.minute is not None:
             day = local(begin, self.zone).date()

@@ -91,6 +91,11 @@ def window(text: str, now: datetime = FRIDAY, zone: str = BERLIN) -> WindowWish:
         ("after 13:00", Which.AT, "2026-11-27 14:00", "2026-11-28 00:00", "today 13:00-24:00"),
         ("after tomorrow 18:00", Which.AT, "2026-11-28 18:00", "2026-11-29 00:00", "tomorrow 18:00-24:00"),
         ("before 17:00", Which.AT, "2026-11-27 14:00", "2026-11-27 17:00", "today 00:00-17:00"),
+        ("before midnight", Which.AT, "2026-11-27 14:00", "2026-11-28 00:00", "any time today"),
+        ("before 00:00", Which.AT, "2026-11-27 14:00", "2026-11-28 00:00", "today 14:00-24:00"),
+        ("before fri", Which.AT, "2026-11-27 14:00", "2026-12-04 00:00", "today 14:00 to fri 4 dec 00:00"),
+        ("before sun", Which.AT, "2026-11-27 14:00", "2026-11-29 00:00", "today 14:00 to sun 29 nov 00:00"),
+        ("at 9:00 for 8h", Which.AT, "2026-11-27 14:00", "2026-11-27 17:00", "today 09:00-17:00"),  # runs already
         ("at 18:00", Which.AT, "2026-11-27 18:00", "2026-11-27 19:00", "today 18:00-19:00"),
         ("18:00", Which.AT, "2026-11-27 18:00", "2026-11-27 19:00", "today 18:00-19:00"),
         ("at 6 pm", Which.AT, "2026-11-27 18:00", "2026-11-27 19:00", "today 18:00-19:00"),
@@ -207,6 +212,7 @@ def test_modifiers_may_stand_anywhere(text: str, hard: bool, busy: bool, echo: s
         ("2020-01-01 10:00", None),
         ("2026-11-26 10:00", None),
         ("2026-11-27T12:59Z", None),
+        ("2026-11-27T11:59Z for 1h", None),
         ("2026-11-27 9:00-10:00", None),
     ],
 )
@@ -300,6 +306,7 @@ def test_clock_changes(text: str, now: str, start: str, end: str) -> None:
         ("in 90 min", "2026-10-25T00:00+00:00", "2026-10-25T02:30+01:00 for 1 h"),  # the second 02:30
         ("in 30 min", "2026-10-25T00:00+00:00", "today 02:30 for 1 h"),  # ends at the second 02:30
         ("in 30 min", "2026-10-25T01:30+00:00", "today 03:00-04:00"),
+        ("03:01-03:00", "2026-10-25T01:00+00:00", "2026-10-25T02:00+01:00 for 1 h"),  # since yesterday
         ("from today 02:30 to tomorrow 02:30", "2026-10-24T22:30+00:00", "today 02:30 to tomorrow 02:30"),
         ("from today 05:00 to tomorrow 05:00", "2026-10-24T22:30+00:00", "today 05:00 for 1 d"),
     ],
