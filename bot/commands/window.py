@@ -6,7 +6,7 @@ Always announced first. Without a time it says what is agreed. Also understood: 
 
 from __future__ import annotations
 
-from bot.domain import windows
+from bot.domain import planner, queue, windows
 from bot.domain.errors import NotPossible
 from bot.domain.grammar import Bare
 from bot.domain.lifecycle import On, step
@@ -39,10 +39,13 @@ def run(ctx: Context) -> Reply:
     if wish.which is Which.ASK:
         _ask_first(ctx, machine)
         return words.asks_first(ctx.scene(), machine)
-    agreement = windows.agree(
-        ctx.draft, machine, ctx.person, wish, ctx.policy, label=_purpose(ctx, machine, wish.pattern is None)
-    )
+    label = _purpose(ctx, machine, wish.pattern is None)
+    offered = _offered(ctx, label)
+    if offered is not None:
+        return words.accepted(ctx.scene(), planner.accept(ctx.draft, offered, ctx.person, wish, ctx.policy))
+    agreement = windows.agree(ctx.draft, machine, ctx.person, wish, ctx.policy, label=label)
     assert agreement is not None, "only `ask` makes none"
+    _wake(ctx, label)
     return words.agreed(ctx.scene(), agreement)
 
 
@@ -64,6 +67,21 @@ def _purpose(ctx: Context, machine: Machine, named: bool) -> str:
         if x.machine == machine.uuid and x.state in (LeaseState.RESERVED, LeaseState.RETURNING)
     }
     return labels.pop() if len(labels) == 1 else ""
+
+
+def _offered(ctx: Context, label: str) -> Request | None:
+    """The person's own request that is offered just now: a time for its machine is the yes that the offer waits for."""
+    found = (r for r in ctx.own_requests() if str(r.number) == label and r.offer is not None)
+    return next((r for r in found if r.offer is not None and ctx.now < r.offer.accept_by), None)
+
+
+def _wake(ctx: Context, label: str) -> None:
+    """Whoever names a time for what they wait for wants it: a rest ends, and nobody asks first."""
+    for request in ctx.own_requests():
+        woken = queue.wake(request)
+        if str(request.number) == label and (woken != request or request.ask_first):
+            why = "named a time"
+            step(ctx.draft, woken, On.CHANGED, by=ctx.person.id, why=why, ask_first=False)
 
 
 def _remove(ctx: Context, machine: Machine, standing_only: bool) -> list[Agreement]:

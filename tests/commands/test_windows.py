@@ -175,6 +175,36 @@ def test_pass_keeps_the_place_and_can_be_taken_back(offered: House) -> None:
     assert offered.lease("1").state is LeaseState.RESERVED
 
 
+def test_a_time_for_the_machine_is_a_yes_to_the_offer(offered: House) -> None:
+    assert offered.say("bob", "window vm-r now").ok
+    assert offered.lease("1").state is LeaseState.RESERVED
+    assert agreements(offered) == [("1", AgreementKind.NAMED)]
+
+
+def test_a_time_that_comes_after_the_offer_is_over_is_agreed_all_the_same(offered: House) -> None:
+    offered.clock.forward(minutes=40)
+    assert offered.say("bob", "window vm-r today").ok
+    assert "1" not in offered.books.leases
+    offered.round()
+    offered.round()
+    assert offered.lease("1").state is LeaseState.RESERVED
+
+
+def test_a_time_ends_a_rest(offered: House) -> None:
+    offered.say("bob", "pass")
+    assert offered.books.requests[1].rest is not None
+    assert offered.say("bob", "window today").ok
+    assert offered.books.requests[1].rest is None
+    offered.round()
+    assert offered.lease("1").state is LeaseState.RESERVED
+
+
+def test_a_time_is_no_longer_ask_me_first(house: House) -> None:
+    house.say("bob", "request 1 restart ask")
+    assert house.say("bob", "window today").ok
+    assert not house.books.requests[1].ask_first
+
+
 # ---- not now, stop, start
 
 
