@@ -153,7 +153,17 @@ def test_a_killed_bot_is_not_waited_for(store: SqlStore, tmp_path: Path) -> None
 def test_a_claim_from_elsewhere_counts_as_alive(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(claims, "place", lambda: "another machine")
-        elsewhere.setattr(claims.os, "getpid", lambda: 999_999_999)
         assert store.claim("a", NOW, TTL)
     assert not store.claim("b", NOW, TTL)
     assert store.claim("b", NOW + TTL, TTL)
+
+
+def test_a_process_number_that_was_given_again(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container the bot always has the same number: the one before is told by when it began."""
+    if not claims.place():
+        pytest.skip("needs /proc to see when a process began")
+    with monkeypatch.context() as before:
+        before.setattr(claims, "me", lambda: f"{claims.place()}#1")
+        assert store.claim("before", NOW, TTL)
+    assert store.claim("next", NOW, TTL)
+    assert not store.claim("third", NOW, TTL)

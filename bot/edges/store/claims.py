@@ -27,28 +27,35 @@ def place() -> str:
         return ""
 
 
+def me() -> str:
+    """This process in its place: its number alone may be given again, in a container it is always the same."""
+    return f"{place()}#{_stat(os.getpid())[1]}" if place() else ""
+
+
 def alive(there: str, pid: int) -> bool | None:
-    """Whether a claimer's process lives; None: it cannot be seen from here."""
-    if not there or there != place():
+    """Whether a claimer's process lives; None: it cannot be seen from here. ``there``: what it said by :func:`me`."""
+    where, _, began = there.partition("#")
+    if not where or where != place():
         return None
+    state, now_began = _stat(pid)
+    # a killed process whose parent has not asked for it yet still has its number
+    return state not in ("", "Z", "X") and now_began == began
+
+
+def _stat(pid: int) -> tuple[str, str]:
+    """State and start (ticks since the machine began) of a process; empty if there is none."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        # a killed process whose parent has not asked for it yet still has its number
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        # the name in parentheses may contain anything
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
-        return True
-    return state not in ("Z", "X")
+        return "", ""
 
 
 def claim(connection: Connection, run: str, now: datetime, ttl: timedelta) -> bool:
     """Take or renew the right to be the bot; False if another one lives. In a writing transaction."""
     row = connection.execute(select(CLAIM)).mappings().first()
-    mine = {"run": run, "seen": now, "place": place(), "pid": os.getpid()}
+    mine = {"run": run, "seen": now, "place": me(), "pid": os.getpid()}
     if row is None:
         connection.execute(insert(CLAIM).values(id=1, **mine))
         return True
