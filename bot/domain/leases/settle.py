@@ -16,6 +16,7 @@ from bot.domain.leases.ends import broken, end, no_window, split
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
     Agreement,
+    AgreementState,
     AsideWhy,
     Card,
     Lease,
@@ -170,6 +171,8 @@ def _now_is_late(draft: Draft, people: People, policy: Policy, lease: Lease) -> 
     for agreement in list(draft.agreements.values()):
         if not agreement.now or agreement.machine != lease.machine or agreement.label != lease.label:
             continue
+        if agreement.state is not AgreementState.OPEN:
+            continue  # over in this very round
         person = people.get(agreement.person)
         waited = draft.now - agreement.made > policy.now_within
         if waited and person is not None and not hours.is_working(draft.now, person.zone, policy):
