@@ -228,7 +228,7 @@ def test_something_for_another_person_is_marked_and_not_shown(page: Page, tried:
 def test_the_mrkdwn_of_slack(page: Page, slack: LocalSlack, tried: Tried) -> None:
     text = (
         "*bold* _italic_ ~gone~ `a*b*c` 2*3*4 snake_case_name <https://example.com/a|a link> <@UADA000001> <#C0GPU0001> "
-        "<!channel> a &lt; b &amp;&amp; c :white_check_mark: :no_such_emoji: *bold `code` _both_*\n&gt; quoted\n```pre *x*```"
+        "<!channel> a &lt; b &amp;&amp; c :white_check_mark: ⏳ ⚠️ :no_such_emoji: *bold `code` _both_*\n&gt; quoted\n```pre *x*```"
     )
     tried.client.chat_postMessage(channel=slack.channel, text="mrkdwn", blocks=blocks(text))
     expect(last(page).locator("pre")).to_have_text("pre *x*")
@@ -238,6 +238,7 @@ def test_the_mrkdwn_of_slack(page: Page, slack: LocalSlack, tried: Tried) -> Non
     assert found.locator("code").all_inner_texts() == ["a*b*c", "code"]
     assert found.locator("a").get_attribute("href") == "https://example.com/a"
     assert found.locator(".mention").all_inner_texts() == ["@ada", "#gpu", "@channel"]
+    assert found.locator(".emoji.drawn").count() == 3
     assert found.locator("blockquote").inner_text() == "quoted"
     shown = found.inner_text()
     assert "2*3*4 snake_case_name" in shown and "a < b && c" in shown and ":no_such_emoji:" in shown

@@ -27,6 +27,18 @@ const GLYPHS = {
   construction: "🚧", octagonal_sign: "🛑", ok_hand: "👌", heart: "❤️", star: "⭐", sparkles: "✨", link: "🔗", memo: "📝", key: "🔑", ghost: "👻",
 };
 
+// Slack shows its own pictures for these signs too, whatever fonts there are.
+const SIGNS = { "✅": "white_check_mark", "✔": "heavy_check_mark", "⏳": "hourglass_flowing_sand", "⌛": "hourglass", "⚠": "warning", "❌": "x", "⛔": "no_entry", "↩": "leftwards_arrow_with_hook" };
+const SIGN = /([✅✔⏳⌛⚠❌⛔↩])\uFE0F?/u;
+
+/** Plain words, their signs drawn. */
+function words(text) {
+  return decoded(text).split(/([✅✔⏳⌛⚠❌⛔↩]\uFE0F?)/u).filter(Boolean).map((piece) => {
+    const found = SIGN.exec(piece);
+    return found && piece.length <= 2 ? emoji(SIGNS[found[1]]) : document.createTextNode(piece);
+  });
+}
+
 export function emoji(name) {
   if (DRAWN[name]) {
     const [path, tone] = DRAWN[name];
@@ -83,7 +95,7 @@ function closing(text, start) {
 function inline(text, names) {
   const nodes = [];
   let plain = "";
-  const flush = () => { if (plain) nodes.push(document.createTextNode(decoded(plain))); plain = ""; };
+  const flush = () => { if (plain) nodes.push(...words(plain)); plain = ""; };
   for (let at = 0; at < text.length; at += 1) {
     const char = text[at];
     const rest = text.slice(at);
@@ -133,7 +145,7 @@ export function plainText(text, withEmoji = true) {
   for (const piece of text.split(/(:[a-z0-9_+-]+:|\n)/)) {
     if (piece === "\n") nodes.push(el("br"));
     else if (withEmoji && /^:[a-z0-9_+-]+:$/.test(piece)) nodes.push(emoji(piece.slice(1, -1)));
-    else if (piece) nodes.push(document.createTextNode(decoded(piece)));
+    else if (piece) nodes.push(...words(piece));
   }
   return nodes;
 }

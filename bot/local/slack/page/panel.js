@@ -43,8 +43,8 @@ export function startPanel() {
 
 function tick() {
   const watch = document.getElementById("watch");
-  watch.textContent = clockTime(now()) + (speed() !== 1 ? ` · ${speed()}× faster` : "");
-  watch.title = `the clock of this workspace, ${zone() ?? ""}`;
+  watch.textContent = clockTime(now()) + (speed() !== 1 ? ` · ${speed()}×` : "");
+  watch.title = `the clock of this workspace, ${zone() ?? ""}${speed() !== 1 ? `, ${speed()} times as fast as yours` : ""}`;
 }
 
 const short = (pci) => pci.replace(/^0000:/, "").replace(/:00\.0$/, "");
