@@ -13,9 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bot.local.clock import Clock, Rate, write_clock
 from bot.local.guests import card_uuid
-from tests.local.vcenter_client import CARD_1, CARD_2, Rig, rig, until
+from tests.local.vcenter_client import CARD_1, CARD_2, Rig, Still, rig, until
 
 STAMP = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$"}
 PID = {"type": "integer", "minimum": 1}
@@ -94,7 +93,9 @@ class Intake:
 
     @property
     def last(self) -> dict[str, Any]:
-        return self.readings[-1] if self.readings else {}
+        """The latest; waits for the first."""
+        until(lambda: self.readings)
+        return self.readings[-1]
 
     def wait(self, true: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """The first reading, old or new, of which it is true."""
@@ -268,14 +269,9 @@ def test_a_refused_reading_is_not_sent_again_a_busy_answer_is(lab: Rig, intake: 
 
 
 def test_each_virtual_minute_and_the_busy_seconds_of_it(tmp_path: Path, intake: Intake) -> None:
-    path = tmp_path / "clock.json"
-    start = 1_767_225_600.0  # 2026-01-01
-
-    def at(seconds: float) -> None:
-        write_clock(path, Rate(time.time(), start + seconds, 0))
-
-    at(0)
-    with rig(clock=Clock(path), boot_s=10) as lab:
+    still = Still(tmp_path)
+    at = still.at
+    with rig(still.clock, boot_s=10) as lab:
         employ(lab, intake)
         lab.give("vm-r", CARD_1)
         lab.on("vm-r")

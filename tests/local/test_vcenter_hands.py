@@ -87,7 +87,7 @@ def test_destroyed_it_is_gone_and_its_card_is_free(lab: Rig) -> None:
 
 
 def test_a_task_on_a_vm_that_goes_meanwhile_fails() -> None:
-    with rig(task_latency_s=0.4) as lab:
+    with rig(task_latency_s=1.0) as lab:
         task = lab.vm("vm-r").PowerOnVM_Task()
         lab.post("vm/vm-r/destroy")
         until(lambda: task.info.state == "error")
@@ -227,7 +227,7 @@ def test_a_question_blocks_the_task_until_answered(lab: Rig) -> None:
 
 
 def test_a_foreign_task_keeps_the_machine_busy(lab: Rig) -> None:
-    lab.post("vm/vm-r/task", seconds=0.5)
+    lab.post("vm/vm-r/task", seconds=1.5)
     with pytest.raises(vim.fault.TaskInProgress) as refused:
         lab.on("vm-r")
     info = vim.Task(refused.value.task._moId, lab.si._stub).info
@@ -276,6 +276,8 @@ def test_passthrough_asked_for_is_in_effect_after_a_reboot_of_the_host(lab: Rig)
     assert CARD_2 not in [p.pciDevice.id for p in target.pciPassthrough]
     with pytest.raises(vim.fault.GenericVmConfigFault, match="not a passthrough device"):
         lab.on("vm-train")
+    lab.post("vm/vm-r/attach", expect=409, card=CARD_2)  # nor can it be added any more
+    assert lab.cards("vm-r") == [CARD_1]
     lab.post(f"card/{CARD_2}", enabled=True)
     lab.post("host", reboot=True)
     lab.on("vm-train")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyVmomi import vim
 
 from bot.local.vcenter.power import mmio_needed_gb
-from tests.local.vcenter_client import CARD_1, CARD_2, CARD_3, CARD_4, Rig, rig, until
+from tests.local.vcenter_client import CARD_1, CARD_2, CARD_3, CARD_4, Rig, Still, rig, until
 
 
 @pytest.fixture
@@ -157,8 +158,9 @@ def test_the_order_of_checks_state_host_memory_window_ids_exclusivity(lab: Rig) 
     assert why() == "on"
 
 
-def test_release_lag_makes_a_hasty_start_fail_once() -> None:
-    with rig(release_lag_s=0.4) as lab:
+def test_release_lag_makes_a_hasty_start_fail_once(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    with rig(still.clock, release_lag_s=8) as lab:
         lab.give("vm-r", CARD_1)
         lab.give("vm-train", CARD_1)
         lab.on("vm-r")
@@ -166,36 +168,44 @@ def test_release_lag_makes_a_hasty_start_fail_once() -> None:
         assert lab.power("vm-r") == "poweredOff" and bound(lab) == {CARD_1: "vm-r"}
         with pytest.raises(vim.fault.GenericVmConfigFault, match="already in use"):
             lab.on("vm-train")
+        still.at(9)
         until(lambda: bound(lab) == {})
         lab.on("vm-train")
 
 
-def test_started_again_within_the_lag_it_keeps_its_card() -> None:
-    with rig(release_lag_s=0.3) as lab:
+def test_started_again_within_the_lag_it_keeps_its_card(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    with rig(still.clock, release_lag_s=8, boot_s=10) as lab:
         lab.give("vm-r", CARD_1)
-        lab.up("vm-r")
+        lab.on("vm-r")
         lab.off("vm-r")
         lab.on("vm-r")
-        until(lambda: lab.state("vm-r")["tools"] == "guestToolsRunning")
-        lab.drive("GET", "state")
-        until(lambda: len(lab.journal("boot")) == 2)
+        still.at(11)  # past the lag of the first stop, and booted: the lag's end was before
+        until(lambda: lab.journal("boot"))
         assert bound(lab) == {CARD_1: "vm-r"}
 
 
-def test_shutdown_needs_tools_returns_at_once_and_takes_a_while(lab: Rig) -> None:
+def test_shutdown_needs_tools_returns_at_once_and_takes_a_while(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    with rig(still.clock, boot_s=40, shutdown_s=30) as lab:
+        shut_down(lab, still)
+
+
+def shut_down(lab: Rig, still: Still) -> None:
     vm = lab.vm("vm-r")
     with pytest.raises(vim.fault.InvalidPowerState):
         vm.ShutdownGuest()
-    lab.post("vm/vm-r/guest", boot_s=0.4, shutdown_s=0.4)
     lab.on("vm-r")
     assert not vm.guest.guestStateChangeSupported
     with pytest.raises(vim.fault.ToolsUnavailable):
         vm.ShutdownGuest()  # still booting
+    still.at(41)
     until(lambda: vm.guest.toolsRunningStatus == "guestToolsRunning")
     assert vm.guest.guestStateChangeSupported
     assert vm.ShutdownGuest() is None
     assert vm.runtime.powerState == "poweredOn"
     vm.ShutdownGuest()  # again: no harm
+    still.at(72)
     until(lambda: vm.runtime.powerState == "poweredOff")
     assert vm.runtime.cleanPowerOff is True
     assert vm.guest.toolsRunningStatus == "guestToolsNotRunning"

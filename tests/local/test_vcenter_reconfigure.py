@@ -248,7 +248,7 @@ def test_size_changes_only_while_off(lab: Rig) -> None:
 
 
 def test_one_task_a_machine_and_the_fault_names_the_running_one() -> None:
-    with rig(task_latency_s=0.6) as lab:
+    with rig(task_latency_s=1.0) as lab:
         first = lab.vm("vm-r").PowerOnVM_Task()
         with pytest.raises(vim.fault.TaskInProgress) as refused:
             lab.vm("vm-r").ReconfigVM_Task(vim.vm.ConfigSpec(annotation="x"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim, vmodl
 
-from bot.local.clock import Clock
+from bot.local.clock import Clock, Rate, write_clock
 from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER, Settings
 from bot.local.vcenter.start import Running, start_in_thread
 
@@ -115,6 +116,20 @@ class Rig:
 
     def power(self, name: str) -> str:
         return str(self.vm(name).runtime.powerState)
+
+
+class Still:
+    """Virtual time that stands still until it is moved: seconds after 2026-01-01 00:00 UTC."""
+
+    ZERO = 1_767_225_600.0
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "clock.json"
+        self.at(0)
+        self.clock = Clock(self.path)
+
+    def at(self, seconds: float) -> None:
+        write_clock(self.path, Rate(time.time(), self.ZERO + seconds, 0))
 
 
 def until(true: Callable[[], Any], seconds: float = 8.0) -> Any:
