@@ -15,6 +15,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from bot.local.slack import LocalSlack, Setup, start_in_thread
+from bot.local.slack.acts import Acts
 from bot.local.slack.gate import ALL_METHODS
 from tests.local.slack_app import blocks, button, web_client
 
@@ -24,7 +25,8 @@ REFEREE = json.loads((ROOT / "tests/data/slack_methods.json").read_text())["meth
 
 @pytest.fixture
 def slack() -> Iterator[LocalSlack]:
-    with start_in_thread() as running:
+    every = frozenset(scope for _, scopes in ALL_METHODS.values() for scope in scopes)
+    with start_in_thread(Setup(scopes=every)) as running:
         yield running
 
 
@@ -134,10 +136,20 @@ def test_required_arguments_are_asked_for(slack: LocalSlack, method: str) -> Non
     if REFEREE[method]["required"]:
         assert not got["ok"]
     else:
-        assert got["ok"] or got["error"] in ("users_list_not_supplied", "invalid_arguments", "missing_scope"), got
+        assert got["ok"] or got["error"] in ("users_list_not_supplied", "invalid_arguments"), got
 
 
 # -- scopes ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_is_what_the_manifest_asks_for() -> None:
+    manifest = (ROOT / "manifest.yml").read_text()
+    scopes = manifest.split("    bot:\n")[1].split("settings:")[0]
+    assert set(re.findall(r"^ +- ([a-z_]+(?::[a-z._]+)*)", scopes, re.MULTILINE)) == Setup().scopes
+    assert tuple(re.findall(r"- command: (/\w+)", manifest)) == Setup().commands
+    assert f"should_escape: {str(Setup().should_escape).lower()}" in manifest
+    events = manifest.split("bot_events:\n")[1].split("interactivity:")[0]
+    assert set(re.findall(r"- ([a-z_.]+)", events)) == Acts.__dataclass_fields__["events"].default
 
 
 def test_a_scope_that_is_missing_is_named() -> None:
