@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from slack_sdk.errors import SlackApiError
@@ -36,6 +37,14 @@ def test_command_is_acked_with_text_that_only_its_person_sees(slack: LocalSlack,
     assert body["user_id"] == "UADA000001" and body["channel_id"] == slack.channel and body["command"] == "/gpu"
     assert got["message"]["ts"] in [m["ts"] for m in slack.drive.messages("ada", "#gpu")]
     assert got["message"]["ts"] not in [m["ts"] for m in slack.drive.messages("bob", "#gpu")]
+
+
+def test_twenty_people_at_once(slack: LocalSlack, tried: Tried) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        found = list(pool.map(lambda n: slack.drive.command("ada", "#gpu", f"/gpu {n}"), range(20)))
+    assert all(got["acked"] for got in found)
+    assert [got["message"]["text"] for got in found] == [f"you said {n}" for n in range(20)]
+    assert len({got["message"]["ts"] for got in found}) == 20
 
 
 def test_posts_to_the_channel_and_to_a_dm(slack: LocalSlack, tried: Tried) -> None:

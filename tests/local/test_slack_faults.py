@@ -273,6 +273,17 @@ def test_a_foreign_page_cannot_drive(slack: LocalSlack) -> None:
     assert slack.drive.messages("ada", "#gpu") == []
 
 
+def test_a_foreign_name_for_this_machine_is_refused(slack: LocalSlack) -> None:
+    for host, status in (("evil.example", 421), ("localhost:1", 200), ("127.0.0.1", 200)):
+        request = urllib.request.Request(slack.url + "/_drive/state", headers={"Host": host})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                assert reply.status == status
+        except urllib.error.HTTPError as error:
+            with error:
+                assert error.code == status
+
+
 def test_events_reach_only_who_may_see(slack: LocalSlack) -> None:
     def read(person: str, found: list[Any], up: threading.Event) -> None:
         with urllib.request.urlopen(f"{slack.url}/_drive/events?person={person}", timeout=10) as stream:

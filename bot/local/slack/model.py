@@ -26,6 +26,7 @@ GENERAL_CHANNEL_ID = "C0GENERAL"
 TRIGGER_LIFE_S = 3.0  # trigger_id: seconds until expired_trigger_id
 HOOK_LIFE_S = 30 * 60.0  # response_url: seconds until expired_url
 HOOK_USES = 5  # response_url: posts until used_url
+KEPT = 5_000  # triggers, response_urls: above that, what is expired is forgotten (and then unknown, not expired)
 MODAL_STACK = 3  # views on top of each other
 
 # What the app's manifest asks for: a call that needs more is refused here as it would be there.
@@ -338,6 +339,8 @@ class Workspace:
         """A fresh trigger_id."""
         made = f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
         self.triggers[made] = Trigger(person, now, view)
+        if len(self.triggers) > KEPT:
+            self.triggers = {key: one for key, one in self.triggers.items() if now - one.born <= TRIGGER_LIFE_S}
         return made
 
     def use_trigger(self, trigger_id: str, now: float) -> Trigger:
@@ -356,6 +359,8 @@ class Workspace:
         """The path of a fresh response_url, without the server's address."""
         path = f"{hook.kind}s/{TEAM_ID}/{secrets.randbelow(10**12)}/{secrets.token_urlsafe(18)}"
         self.hooks[path] = hook
+        if len(self.hooks) > KEPT:
+            self.hooks = {key: one for key, one in self.hooks.items() if hook.born - one.born <= HOOK_LIFE_S}
         return "/hooks/" + path
 
     # -- views ----------------------------------------------------------------------------------------------------

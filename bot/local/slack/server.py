@@ -12,7 +12,7 @@ import contextlib
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from bot.local.slack.model import (
 )
 from bot.local.slack.rates import Rates
 
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PAGE = Path(__file__).parent / "page"
 JOURNAL = 5_000  # calls remembered
 CLOCK_LOOK_S = 0.5  # how often the clock file's stat is looked at
@@ -136,13 +137,21 @@ class Slack:
         }  # fmt: skip
 
 
+@web.middleware
+async def _own_hosts(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuses names that are not this machine's: a foreign page may have pointed its own name here."""
+    if request.host.rsplit(":", 1)[0] not in ("127.0.0.1", "localhost"):
+        return web.Response(status=421, text="this Slack is for 127.0.0.1 and localhost")
+    return await handler(request)
+
+
 def make_app(slack: Slack) -> web.Application:
     """The application with all routes."""
     from bot.local.slack.drive import drive_routes  # late: drive knows Slack
     from bot.local.slack.gate import Gate
     from bot.local.slack.panel import panel_routes
 
-    app = web.Application(client_max_size=8 * 1024 * 1024)
+    app = web.Application(client_max_size=8 * 1024 * 1024, middlewares=[_own_hosts])
     gate = Gate(slack)
     app.router.add_route("*", "/api/{method}", gate.api)
     app.router.add_get("/link/", slack.link.serve)
