@@ -132,7 +132,7 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
         if window_known(draft, sight, request) or all(s.here for s in found):
             lease_out(draft, request, found, policy)
         elif not _asked_elsewhere(draft, sight, request, people, policy):
-            _offer(draft, request, found, people, policy)
+            _offer(draft, sight, request, found, people, policy)
 
 
 def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: People, policy: Policy) -> bool:
@@ -183,7 +183,7 @@ def _reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease
     return step(draft, lease, On.RESERVE, new=True, why=", ".join(slots))
 
 
-def _offer(draft: Draft, request: Request, found: list[Spot], people: People, policy: Policy) -> None:
+def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], people: People, policy: Policy) -> None:
     """Its turn, and no window is known: the person is asked, and the devices are held until accept-by."""
     person = people.get(request.person)
     zone = person.zone if person else policy.zone
@@ -194,7 +194,9 @@ def _offer(draft: Draft, request: Request, found: list[Spot], people: People, po
     offer = Offer(draft.now, accept_by, max(free) if free else None)
     request = step(draft, request, On.TURN_OFFER, offer=offer)
     slots = tuple(s.card.name for s in found)
-    _tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by)
+    word = sight.word(request.machine, draft.now, policy.reading_stale)
+    _, what = windows.works(word, draft.now, policy)
+    _tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what)
 
 
 def _tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: object) -> None:

@@ -173,7 +173,7 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
             if machine.name != seen.name:
                 draft.log(BOT, "machine.renamed", seen.name, f"was {machine.name}")
         return
-    if not sight.complete(machine.vcenter) or sight.listed(machine.uuid) or machine.gone:
+    if not sight.complete(machine.vcenter) or sight.listed(machine) or machine.gone:
         return
     if any(
         m.machine == machine.uuid and m.call and m.call.asked > sight.seen.at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from bot.domain.model import Card, MachineId, Power, Reading, Seen, SeenHost, SeenMachine, SlotId
+from bot.domain.model import Card, Machine, MachineId, Power, Reading, Seen, SeenHost, SeenMachine, SlotId
 
 
 class Sight:
@@ -38,9 +38,11 @@ class Sight:
         found = [m for m in self._machines.get(uuid, []) if not m.unknown]
         return found[0] if found else None
 
-    def listed(self, uuid: MachineId) -> bool:
-        """Whether the look names the machine at all (known or unknown)."""
-        return uuid in self._machines
+    def listed(self, machine: Machine) -> bool:
+        """Whether the look names the machine at all, known or unknown. One whose settings cannot be read may have no UUID in it:
+        then its name speaks for it."""
+        unreadable = self._machines.get("", [])
+        return machine.uuid in self._machines or any(m.unknown and m.name == machine.name for m in unreadable)
 
     def complete(self, vcenter: str) -> bool:
         """Whether every page of this vCenter answered."""

@@ -217,19 +217,22 @@ def _announce_or_begin(draft: Draft, ctx: Context, machine: Machine, move: Move,
     """The machine is on: find the window, make the last call, and when it is time ask for the shutdown."""
     usual = windows.usual(machine, ctx.policy)
     agreements = usable(draft, machine, {w.label for w in now_doable})
-    found = windows.next_window(agreements, machine.uuid, draft.now, usual, ctx.policy)
-    if found is None:
-        return
-    agreement, window = found
-    lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
-    if window.start - draft.now > lead:
-        return
-    if not _may_use(draft, ctx, machine, agreement, window, move):
-        return
+    while True:  # a window that is not used today hides no other one
+        found = windows.next_window(agreements, machine.uuid, draft.now, usual, ctx.policy)
+        if found is None:
+            return
+        agreement, window = found
+        lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
+        if window.start - draft.now > lead:
+            return
+        if _may_use(draft, ctx, machine, agreement, window, move):
+            break
+        agreements.remove(agreement)
+        move = draft.moves[move.number]
     if move.last_call_for != window.start or move.last_call is None:
         begins = max(window.start, draft.now + lead)
         if begins + usual <= window.end:
-            _last_call(draft, machine, move, window, begins)
+            _last_call(draft, ctx, machine, move, window, begins)
         return
     if draft.now >= move.last_call + lead and window.holds(draft.now) and draft.now + usual <= window.end:
         _begin_on(draft, ctx, move, now_doable, agreement, window)
@@ -268,10 +271,12 @@ def _stood(draft: Draft, move: Move) -> bool:
     return move.shutdown_at is not None and agreement is not None and agreement.kind is AgreementKind.STANDING
 
 
-def _last_call(draft: Draft, machine: Machine, move: Move, window: Window, begins: datetime) -> None:
+def _last_call(draft: Draft, ctx: Context, machine: Machine, move: Move, window: Window, begins: datetime) -> None:
     """All owners and the guest are warned, with "not now"."""
     fields: dict[str, Any] = {"last_call": draft.now, "last_call_for": window.start}
     move = step(draft, move, On.LAST_CALL, why=f"restart at {begins.isoformat()}", **fields)
+    word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
+    _, what = windows.works(word, draft.now, ctx.policy)
     for to in machine.owners:
         draft.tell(
             News(
@@ -281,6 +286,7 @@ def _last_call(draft: Draft, machine: Machine, move: Move, window: Window, begin
                 move=move,
                 machine=machine,
                 until=begins,
+                reason=what,
             )
         )
 

@@ -306,7 +306,16 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
     if not ctx.acting or waits(draft, move):
         draft.put(move)
         return
+    if puts:
+        _remember_memory(draft, ctx, move)
     step(draft, move, On.CHANGE, changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, puts, takes))
+
+
+def _remember_memory(draft: Draft, ctx: Round, move: Move) -> None:
+    """Write down what the machine's memory settings are before its first card is put on, to go back to with the last one."""
+    machine, seen = draft.machines[move.machine], ctx.sight.machine(move.machine)
+    if machine.lock_before is None and seen is not None and not seen.cards:
+        draft.put(replace(machine, reservation_before=seen.reservation_mb, lock_before=seen.memory_locked))
 
 
 def _refused_change(draft: Draft, move: Move) -> None:

@@ -18,8 +18,8 @@ from bot.local.demo.setting_up import set_up
 from bot.local.demo.stage import Stage, Unmet
 from bot.local.demo.stories import STORIES
 
-STORY_START = datetime(2026, 11, 30, 17, 0, tzinfo=ZoneInfo(ZONE))
-"""A Monday, late in the afternoon: the night is not far."""
+STORY_START = datetime(2026, 11, 30, 18, 0, tzinfo=ZoneInfo(ZONE))
+"""A Monday, at the end of the afternoon: the night is not far."""
 
 Out = Callable[[str], None]
 

@@ -103,7 +103,7 @@ def _the_night(stage: Stage) -> None:
     _board(stage, "the board gives both cards to carol", _rows("carol", "T4-2", "T4-3"))
     stage.expect_board("nobody is in line", lambda board: "1. " not in board)
     powers = {v["name"]: v["power"] for v in stage.vcenter("GET", "state")["vms"] if not v["template"]}
-    stage.expect("every machine is on", set(powers.values()) == {"on"}, powers)
+    stage.expect("every machine is on", set(powers.values()) == {"poweredOn"}, powers)
 
 
 def _board(stage: Stage, name: str, what: Shows) -> None:
