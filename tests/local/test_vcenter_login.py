@@ -143,9 +143,9 @@ def test_a_long_poll_keeps_the_session_awake() -> None:
         collector = lab.content.propertyCollector.CreatePropertyCollector()
         options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=2)
         watch(lab, collector)
-        collector.WaitForUpdatesEx("", options)
+        version = collector.WaitForUpdatesEx("", options).version
         heard: list[object] = []
-        poll = threading.Thread(target=lambda: heard.append(collector.WaitForUpdatesEx("1", options)))
+        poll = threading.Thread(target=lambda: heard.append(collector.WaitForUpdatesEx(version, options)))
         poll.start()
         time.sleep(1)  # twice the idle limit
         lab.si.CurrentTime()
@@ -212,12 +212,12 @@ def test_expiry_wakes_a_long_poll() -> None:
     with rig() as lab:
         collector = lab.content.propertyCollector.CreatePropertyCollector()
         watch(lab, collector)
-        collector.WaitForUpdatesEx("", None)
+        version = collector.WaitForUpdatesEx("", None).version
         said: list[BaseException] = []
 
         def poll() -> None:
             try:
-                collector.WaitForUpdatesEx("1", None)
+                collector.WaitForUpdatesEx(version, None)
             except vmodl.MethodFault as fault:
                 said.append(fault)
 

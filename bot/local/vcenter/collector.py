@@ -6,6 +6,7 @@ Called by ``api`` inside the inventory's lock; ``wait`` gives the lock up while 
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -48,6 +49,7 @@ class Collector:
     def __init__(self, inventory: Inventory, sessions: Sessions, page_size: int) -> None:
         """``page_size``: objects an answer at most."""
         self.inventory, self.sessions, self.page_size = inventory, sessions, page_size
+        self._versions = itertools.count(1)
 
     # -- which objects ------------------------------------------------------
 
@@ -196,7 +198,8 @@ class Collector:
                     if f.collector == collector and (u := self._news(f, session))
                 ]
                 if news or (not version and not filters):
-                    session.collectors[collector] = session.collectors.get(collector, 0) + 1
+                    # No version is given twice, so one of another session is known as such.
+                    session.collectors[collector] = next(self._versions)
                     return PC.UpdateSet(version=str(session.collectors[collector]), filterSet=news, truncated=False)
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
