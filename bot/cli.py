@@ -94,27 +94,32 @@ def pause(
     say(["pause", "because", why], as_, settings)
 
 
-@local.command(
-    "vcenter", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
-)
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""The stand-ins read their own options, so that ``python -m bot.local.slack`` takes the same ones."""
+
+
+@local.command("vcenter", context_settings=PASSED_ON, add_help_option=False)
 def local_vcenter(ctx: typer.Context) -> None:
     """A vCenter with one host and four T4; prints one line with URL, user and password when ready."""
-    from bot.local.vcenter.__main__ import main as serve
+    from bot.local.arguments import vcenter_parser
 
-    serve(ctx.args)
+    args = vcenter_parser("gpubot local vcenter").parse_args(ctx.args)
+    from bot.local.vcenter.__main__ import serve_as
+
+    serve_as(args)
 
 
-@local.command(
-    "slack", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
-)
+@local.command("slack", context_settings=PASSED_ON, add_help_option=False)
 def local_slack(ctx: typer.Context) -> None:
     """A Slack with a page; prints one line with its URL and tokens when ready."""
+    from bot.local.arguments import slack_parser
+
+    args = slack_parser("gpubot local slack").parse_args(ctx.args)
     import asyncio
 
-    from bot.local.slack.__main__ import parser, setup_of
     from bot.local.slack.__main__ import run as serve
+    from bot.local.slack.__main__ import setup_of
 
-    args = parser().parse_args(ctx.args)
     asyncio.run(serve(setup_of(args), args.port))
 
 

@@ -6,18 +6,8 @@ import argparse
 import asyncio
 import signal
 
+from bot.local.arguments import slack_parser
 from bot.local.slack.server import Setup, serving
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = argparse.ArgumentParser(prog="python -m bot.local.slack", description="A stand-in Slack on this machine.")
-    made.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
-    made.add_argument("--vcenter-drive", metavar="URL", help="drive of a stand-in vCenter, for the panel")
-    made.add_argument("--zone", action="append", default=[], metavar="NAME=ZONE", help="zone of a person")
-    made.add_argument("--random-tokens", action="store_true", help="tokens nobody can guess; they are printed")
-    made.add_argument("--command", action="append", metavar="/WORD", help="a declared slash command (default /gpu)")
-    return made
 
 
 def setup_of(args: argparse.Namespace) -> Setup:
@@ -41,7 +31,7 @@ async def run(setup: Setup, port: int) -> None:
 
 def main() -> None:
     """Reads the command line and serves."""
-    args = parser().parse_args()
+    args = slack_parser().parse_args()
     asyncio.run(run(setup_of(args), args.port))
 
 

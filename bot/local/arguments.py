@@ -1,0 +1,51 @@
+"""The command lines of the stand-ins, apart from their servers: ``--help`` answers without loading them.
+
+Used by ``python -m bot.local.vcenter``, ``python -m bot.local.slack`` and the command line of the product.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.ArgumentParser:
+    """Of the stand-in vCenter."""
+    parse = argparse.ArgumentParser(
+        prog=prog,
+        description="A vCenter with one host and four Tesla T4 on this machine. Serves any vSphere client until SIGTERM or Ctrl-C; "
+        "prints one line of JSON with URL, user and password when ready.",
+    )
+    parse.add_argument("--port", type=int, default=0, help="of the API (https); 0: a free one")
+    parse.add_argument("--drive-port", type=int, default=0, help="of the control side (http); 0: a free one")
+    parse.add_argument(
+        "--ca-out", type=Path, help="where to write the CA that clients are to trust; default: a temporary file"
+    )
+    parse.add_argument("--bot-password", help="password of the bot's login; default: random")
+    parse.add_argument("--admin-password", help="password of the admin's login; default: random")
+    parse.add_argument("--user-password", help="password of a user's login; default: random")
+    parse.add_argument("--extra-vms", type=int, default=0, help="further VMs without cards")
+    parse.add_argument("--page-size", type=int, default=100, help="objects a page")
+    parse.add_argument("--task-latency", type=float, default=0.2, help="real seconds that a task takes")
+    parse.add_argument("--idle", type=float, default=1800, help="real seconds until an idle session is gone")
+    parse.add_argument("--boot", type=float, default=40, help="virtual seconds from power-on to running Tools")
+    parse.add_argument("--shutdown", type=float, default=30, help="virtual seconds from being asked to stop until off")
+    parse.add_argument(
+        "--release-lag", type=float, default=0, help="virtual seconds a card stays bound after power-off"
+    )
+    parse.add_argument("--certificate", default="good", choices=("good", "self-signed", "wrong-host", "expired"))
+    return parse
+
+
+def slack_parser(prog: str = "python -m bot.local.slack") -> argparse.ArgumentParser:
+    """Of the stand-in Slack."""
+    made = argparse.ArgumentParser(
+        prog=prog,
+        description="A Slack with a page on this machine. Prints one line with its URLs and tokens when ready.",
+    )
+    made.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    made.add_argument("--vcenter-drive", metavar="URL", help="drive of a stand-in vCenter, for the panel")
+    made.add_argument("--zone", action="append", default=[], metavar="NAME=ZONE", help="zone of a person")
+    made.add_argument("--random-tokens", action="store_true", help="tokens nobody can guess; they are printed")
+    made.add_argument("--command", action="append", metavar="/WORD", help="a declared slash command (default /gpu)")
+    return made
