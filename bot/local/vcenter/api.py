@@ -10,25 +10,14 @@ from typing import Any
 
 from bot.local.vcenter.collector import Collector
 from bot.local.vcenter.inventory import Node, gone
+from bot.local.vcenter.privileges import OFF, ON, RESET, Privileges, of_spec
 from bot.local.vcenter.sessions import Filter, Session, Sessions, View
-from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
 from bot.local.vcenter.wire import Call
 from bot.local.vcenter.world import World
 
 OPEN = {"RetrieveServiceContent", "Login"}  # need no session
 MUTATING = {"ReconfigVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest"}  # counted, can be held
-PERSON_PRIVILEGES = ("System.", "VirtualMachine.Interact.")  # prefixes of what a user may
-BOT_PRIVILEGES = {
-    "System.Anonymous",
-    "System.View",
-    "System.Read",
-    "VirtualMachine.Config.AddRemoveDevice",
-    "VirtualMachine.Config.Resource",
-    "VirtualMachine.Config.AdvancedConfig",
-    "VirtualMachine.Interact.PowerOn",
-    "VirtualMachine.Interact.PowerOff",
-}
 
 
 class Api:
@@ -38,6 +27,7 @@ class Api:
         """No session yet."""
         self.world, self.inventory = world, world.inventory
         self.sessions = Sessions(dict(world.settings.users), world.settings.idle_s, world.inventory.touch)
+        self.privileges = Privileges(world.settings.bot_user)
         self.collector = Collector(world.inventory, self.sessions, world.settings.page_size)
 
     def call(self, call: Call, session: Session | None) -> tuple[Any, Any, Session | None]:
@@ -71,10 +61,12 @@ class Api:
             return self.inventory.node(call.this).get(prop)
         return self.collector.fetch(call.this, prop, session)
 
-    def _vm(self, ref: Ref) -> Node:
+    def _vm(self, ref: Ref, session: Session, *needed: str) -> Node:
+        """The VM that ``ref`` names, if the session has the privileges that are ``needed`` on it."""
         node = self.inventory.node(ref)
         if not issubclass(node.kind, vim.VirtualMachine):
             raise gone(ref)
+        self.privileges.check(session.user, ref, list(needed))
         return node
 
     # -- service and sessions -----------------------------------------------
@@ -113,14 +105,9 @@ class Api:
         out = []
         for entity in args["entity"]:
             self.inventory.node(entity)
-            marks = [one(privId=p, isGranted=self._granted(user, p)) for p in args.get("privId", [])]
+            marks = [one(privId=p, isGranted=self.privileges.granted(user, p)) for p in args.get("privId", [])]
             out.append(kind(entity=entity, privAvailability=marks))
         return kind.Array(out)
-
-    def _granted(self, user: str, privilege: str) -> bool:
-        if user == ADMIN_USER:
-            return True
-        return privilege.startswith(PERSON_PRIVILEGES) if user == PERSON_USER else privilege in BOT_PRIVILEGES
 
     # -- views and properties -----------------------------------------------
 
@@ -220,23 +207,23 @@ class Api:
 
     def do_ReconfigVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Change a configuration."""
-        return self.world.reconfigure_task(self._vm(this), args["spec"], session.user)
+        return self.world.reconfigure_task(self._vm(this, session, *of_spec(args["spec"])), args["spec"], session.user)
 
     def do_PowerOnVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Start."""
-        return self.world.power_on_task(self._vm(this), session.user)
+        return self.world.power_on_task(self._vm(this, session, ON), session.user)
 
     def do_PowerOffVM_Task(self, this: Ref, args: Any, session: Session) -> Ref:
         """Stop hard."""
-        return self.world.power_off_task(self._vm(this), session.user)
+        return self.world.power_off_task(self._vm(this, session, OFF), session.user)
 
     def do_ShutdownGuest(self, this: Ref, args: Any, session: Session) -> None:
         """Ask the guest to stop."""
-        self.world.shutdown_guest(self._vm(this), session.user)
+        self.world.shutdown_guest(self._vm(this, session, OFF), session.user)
 
     def do_RebootGuest(self, this: Ref, args: Any, session: Session) -> None:
         """Ask the guest to start over."""
-        self.world.reboot_guest(self._vm(this), session.user)
+        self.world.reboot_guest(self._vm(this, session, RESET), session.user)
 
     def do_QueryConfigTarget(self, this: Ref, args: Any, session: Session) -> DataObject:
         """What a VM may be given."""
@@ -252,7 +239,7 @@ class Api:
 
     def do_AnswerVM(self, this: Ref, args: Any, session: Session) -> None:
         """Answer the pending question."""
-        vm = self._vm(this)
+        vm = self._vm(this, session)
         question = vm.props["runtime"].question
         if question is None or question.id != args["questionId"]:
             raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="questionId"), "There is no such question.")

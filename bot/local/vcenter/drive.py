@@ -29,6 +29,8 @@ POST /_drive/hold/release                 ``{"drop"?}``
 POST /_drive/fail                         ``{"vm", "verb": power on|reconfigure, "reason", "times"?: 1 (0 until cleared), "fault"?}``; ``{}`` clears
 POST /_drive/conflict                     ``{"vm", "n"?: 1}``: the next n reconfigures meet a concurrent change
 GET  /_drive/counts                       calls: total, by method, by user; POST resets
+POST /_drive/privileges                   ``{"user", "lacks": [ids]}``: takes privileges away from a login
+POST /_drive/away                         ``{"how": drop|503|silent|up}``: the API drops connections, answers 503, is silent; ``up`` again
 POST /_drive/sessions/expire              ``{"user"?}``: ends sessions, as after 30 idle minutes
 ========================================  =====================================================================
 """
@@ -82,6 +84,8 @@ class Actions:
             ("POST", "conflict"): self._conflict,
             ("POST", "counts"): self._reset,
             ("POST", "sessions/expire"): lambda b: {"ended": self.server.api.sessions.expire(b.get("user"))},
+            ("POST", "privileges"): self._privileges,
+            ("POST", "away"): lambda b: self.server.reach.set(str(b["how"])),
             ("POST", "host"): lambda b: self.hands.host(**b),
         }
         return table.get((method, path))
@@ -98,6 +102,11 @@ class Actions:
             else:
                 self.world.refusals.clear()
             return {"planned": len(self.world.refusals)}
+
+    def _privileges(self, body: Body) -> Answer:
+        lacks = {str(p) for p in body["lacks"]}
+        self.server.api.privileges.lacks[str(body["user"])] = lacks
+        return {"lacks": sorted(lacks)}
 
     def _conflict(self, body: Body) -> Answer:
         with self.world.lock:

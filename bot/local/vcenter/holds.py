@@ -54,6 +54,31 @@ class Counts:
             return {"total": sum(methods.values()), "methods": dict(methods), "users": users}
 
 
+class Reach:
+    """Whether the API can be reached, and if not, how it fails. Steered by ``drive``."""
+
+    HOWS = ("up", "drop", "503", "silent")
+
+    def __init__(self) -> None:
+        """Up."""
+        self._cond = threading.Condition()
+        self.how = "up"
+
+    def set(self, how: str) -> None:
+        """``drop``: each connection is closed; ``503``: an overloaded proxy; ``silent``: accepts and says nothing; ``up``."""
+        if how not in self.HOWS:
+            raise ValueError(f"how is one of {', '.join(self.HOWS)}")
+        with self._cond:
+            self.how = how
+            self._cond.notify_all()
+
+    def silence(self, gone: Callable[[], bool]) -> None:
+        """Say nothing as long as it is silent and the client is there."""
+        with self._cond:
+            while self.how == "silent" and not gone():
+                self._cond.wait(POLL_S)
+
+
 class Hold:
     """Holds the n-th changing call from when it is armed, before or after its execution, until released.
 

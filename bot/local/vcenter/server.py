@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.local.vcenter import wire
 from bot.local.vcenter.api import MUTATING, Api
-from bot.local.vcenter.holds import Counts, Hold
+from bot.local.vcenter.holds import Counts, Hold, Reach
 from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.sessions import Session
 from bot.local.vcenter.vmomi import Refusal, vmodl
@@ -37,6 +37,7 @@ class SoapServer(Listening):
         self.api, self.context = api, context
         self.counts: Counts = twin.counts if twin else Counts()
         self.hold: Hold = twin.hold if twin else Hold()
+        self.reach: Reach = twin.reach if twin else Reach()
         self.mistakes: list[Exception] = twin.mistakes if twin else []  # errors of our own: must stay empty
 
     def wrap(self, raw: socket.socket) -> socket.socket:
@@ -46,6 +47,7 @@ class SoapServer(Listening):
     def close(self) -> None:
         """Let go of what is held, then stop."""
         self.hold.stop()
+        self.reach.set("drop")
         super().close()
 
 
@@ -81,6 +83,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not self.path.endswith("vimServiceVersions.xml"):
             self._send(404, b"")
             return
+        if self._away():
+            return
         first, *prior = VERSIONS
         older = "".join(f"<version>{v}</version>" for v in prior)
         text = (
@@ -92,6 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One call."""
         raw = self._body()
+        if self._away():
+            return
         session = self.server.api.sessions.find(self._cookie())
         user = session.user if session is not None else "-"
         try:
@@ -101,6 +107,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except Refusal as refusal:
             status, body, fresh = 500, wire.fault(refusal.fault, str(refusal)), None
         self._send(status, body, fresh)
+
+    def _away(self) -> bool:
+        """Fail as ordered; True if that was an answer. A silence that ends drops the connection: the call is lost."""
+        how = self.server.reach.how
+        if how == "503":
+            self._send(503, b"Service Unavailable")
+        elif how != "up":
+            self.server.reach.silence(self._gone)
+            raise Dropped
+        return how != "up"
 
     def _held(self, call: wire.Call, session: Session | None) -> tuple[int, bytes, Session | None]:
         bot = session is not None and session.user == self.server.api.world.settings.bot_user
