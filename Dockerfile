@@ -24,6 +24,6 @@ WORKDIR /data
 VOLUME /data
 # `gpubot run` answers on loopback, so the check runs inside the container.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/healthz', timeout=4).close()"]
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8321/healthz', timeout=4).close()"]
 STOPSIGNAL SIGTERM
 CMD ["gpubot", "run"]

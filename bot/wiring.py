@@ -12,6 +12,7 @@ import secrets
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from typing import Any
 
 from bot import commands
 from bot.config import Settings
+from bot.domain import queue
+from bot.domain.errors import Refusal
 from bot.domain.policy import Policy
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
@@ -32,6 +35,7 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
 from bot.service import words
+from bot.service.context import Verbs
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
 from bot.service.ports import Ask, Lab, Reply
@@ -61,18 +65,22 @@ def policy_of(settings: Settings) -> Policy:
     return replace(settings.policy(), kinds=dict(settings.kinds))
 
 
+def complete(settings: Settings) -> None:
+    """Raises CannotStart with all that ``gpubot run`` needs and is not there."""
+    missing = settings.missing_for_run()
+    if settings.slack.mode == "http":
+        missing.append('[slack] mode = "http" is not served by this version; write: mode = "socket"')
+    if missing:
+        raise CannotStart("gpubot cannot start:\n" + "\n".join(f"- {line}" for line in missing))
+
+
 def slack_of(settings: Settings) -> SlackSettings:
-    """What the Slack edge needs. Raises CannotStart if a token is missing."""
+    """What the Slack edge needs."""
     bot, app = settings.slack.secret("bot_token"), settings.slack.secret("app_token")
-    missing = [f"GPUBOT_SLACK_{n}_TOKEN" for n, token in (("BOT", bot), ("APP", app)) if token is None]
-    if bot is None or app is None:
-        raise CannotStart(f"set {' and '.join(missing)} in the environment (from the app's page at Slack)")
-    if settings.slack.channel is None:
-        raise CannotStart('name the team channel by its id in the settings: [slack] channel = "C0123456789"')
     return SlackSettings(
-        bot_token=bot.get_secret_value(),
-        app_token=app.get_secret_value(),
-        channel=settings.slack.channel,
+        bot_token=bot.get_secret_value() if bot else "",
+        app_token=app.get_secret_value() if app else "",
+        channel=settings.slack.channel or "",
         command=settings.slack.command,
         api_url=settings.slack.api_url,
         adapter=settings.slack.adapter,
@@ -82,19 +90,14 @@ def slack_of(settings: Settings) -> SlackSettings:
 
 
 def vcenters_of(settings: Settings) -> list[VCenter]:
-    """The vCenters. Raises CannotStart if there is none, or a password is missing."""
-    if not settings.vcenter:
-        raise CannotStart("name a vCenter in the settings: [vcenter.NAME] with host, user and password_file")
+    """The vCenters."""
     found = []
     for name, section in settings.vcenter.items():
         password = section.secret(name)
-        if password is None:
-            raise CannotStart(
-                f"[vcenter.{name}] has no password: set password_file, or GPUBOT_VCENTER_{name.upper()}_PASSWORD"
-            )
         host = f"[{section.host}]" if ":" in section.host else section.host
         ca_file = Path(section.ca_file) if section.ca_file else None
-        found.append(VCenter(name, f"{host}:{section.port}", section.user, password.get_secret_value(), ca_file))
+        word = password.get_secret_value() if password else ""
+        found.append(VCenter(name, f"{host}:{section.port}", section.user, word, ca_file))
     return found
 
 
@@ -162,6 +165,7 @@ class Bot:
     rounds: Rounds
     beats: Beats
     link: Link
+    counted: Counted
     run: str
 
     def health(self) -> tuple[bool, dict[str, Any]]:
@@ -182,6 +186,7 @@ def run(settings: Settings, *, single: bool = True) -> int:
     :param single: refuse to run beside another bot on the same database (a test switches it off)
     :raises CannotStart: settings, database, port or Slack's tokens
     """
+    complete(settings)
     slack, vcenters = slack_of(settings), vcenters_of(settings)
     clock, policy, run_id = clock_of(), policy_of(settings), secrets.token_hex(4)
     stop = threading.Event()
@@ -196,6 +201,53 @@ def run(settings: Settings, *, single: bool = True) -> int:
         bot = _assemble(settings, slack, vcenters, _Made(store, clock, policy, run_id, single), stack)
         log.info("run %s: level %s, %s", run_id, policy.level, ", ".join(v.name for v in vcenters))
         return _until_stopped(bot, stop, stack)
+
+
+class Counted:
+    """Counts what happens, for ``/metrics``: nothing about a person."""
+
+    def __init__(self, meter: Meter, store: SqlStore, real: Callable[[], float]) -> None:
+        """``real``: steady seconds."""
+        self._meter, self._store, self._real = meter, store, real
+
+    def hearing(self, hear: Callable[[Ask], Reply], verbs: Verbs) -> Callable[[Ask], Reply]:
+        """The desk, counted by verb."""
+
+        def heard(ask: Ask) -> Reply:
+            began = self._real()
+            reply = hear(ask)
+            try:
+                verb = verbs.find(ask.text)[0].words[0]
+            except Refusal:
+                verb = "?"
+            self._meter.commands.labels(verb or "status").inc()
+            self._meter.command_seconds.observe(self._real() - began)
+            return reply
+
+        return heard
+
+    def rounds(self, round_: Callable[[], object]) -> Callable[[], object]:
+        """The round, counted and timed."""
+
+        def one() -> object:
+            began = self._real()
+            result = round_()
+            self._meter.rounds.labels("ended").inc()
+            self._meter.round_seconds.observe(self._real() - began)
+            return result
+
+        return one
+
+    def text(self) -> bytes:
+        """All numbers; those of the books are read now."""
+        books = self._store.read()
+        self._meter.outbox.set(self._store.pending())
+        self._meter.waiting.set(len(queue.line(books)))
+        held = {h.slot for h in books.holds}
+        states = Counter("aside" if c.aside else "lent" if c.name in held else "free" for c in books.cards.values())
+        for state in ("aside", "lent", "free"):
+            self._meter.cards.labels(state).set(states[state])
+        return self._meter.text()
 
 
 @dataclass(frozen=True)
@@ -233,14 +285,16 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
         jump=clock.jump,
     )  # fmt: skip
     stack.callback(rounds.close)
-    desk = Desk(store, people, clock, policy, kinds_of(settings), rounds.poke, commands.found())
-    app = SlackApp(slack, people, desk.hear)
+    verbs = commands.found()
+    desk = Desk(store, people, clock, policy, kinds_of(settings), rounds.poke, verbs)
+    counted = Counted(Meter(), store, clock.real)
+    app = SlackApp(slack, people, counted.hearing(desk.hear, verbs))
     stack.callback(app.close)
     watches = (Watch("clock", clock.generation), Watch("writes", store.changed, CHANGED_S))
-    beats = Beats(rounds.round, rounds.every, speed=lambda: clock.speed, watches=watches)
+    beats = Beats(counted.rounds(rounds.round), rounds.every, speed=lambda: clock.speed, watches=watches)
     wake.to = beats.wake
     link = Link(app.app, slack)
-    bot = Bot(store, clock, lab, rounds, beats, link, made.run)
+    bot = Bot(store, clock, lab, rounds, beats, link, counted, made.run)
     _serve(settings, bot, stack)
     _start(bot, stack)
     return bot
@@ -259,7 +313,7 @@ class _Later:
 def _serve(settings: Settings, bot: Bot, stack: ExitStack) -> None:
     """The web server: health, readiness, numbers, readings."""
     routers = [push.router(bot.store, bot.clock.now, bot.rounds.poke)]
-    app = build(routers, bot.health, bot.ready, Meter().text)
+    app = build(routers, bot.health, bot.ready, bot.counted.text)
     web = settings.web
     cert = Path(web.cert_file) if web.cert_file else None
     key = Path(web.key_file) if web.key_file else None

@@ -95,7 +95,7 @@ def test_the_container_is_built_in_two_stages_with_pins(image: list[tuple[str, s
 
 def test_the_container_says_whether_it_is_well(image: list[tuple[str, str]]) -> None:
     (check,) = [rest for word, rest in image if word == "HEALTHCHECK"]
-    assert "http://127.0.0.1:8080/healthz" in check
+    assert "http://127.0.0.1:8321/healthz" in check
     command = json.loads(check[check.index("[") :])
     compile(command[command.index("-c") + 1], "HEALTHCHECK", "exec")
     assert image[-1] == ("CMD", '["gpubot", "run"]')
