@@ -13,7 +13,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -91,7 +91,7 @@ class Drive:
         """Any other question."""
         return self.call("GET", path, ask)
 
-    def wait(self, what: Callable[[], Any], timeout_s: float = 10.0, why: str = "") -> Any:
+    def wait(self, what: Callable[[], Any], timeout_s: float = 20.0, why: str = "") -> Any:
         """Polls until `what()` is true and returns it. Raises TimeoutError."""
         end = time.monotonic() + timeout_s
         while not (found := what()):
@@ -100,7 +100,7 @@ class Drive:
             time.sleep(0.02)
         return found
 
-    def wait_message(self, person: str, channel: str, part: str, timeout_s: float = 10.0) -> Json:
+    def wait_message(self, person: str, channel: str, part: str, timeout_s: float = 20.0) -> Json:
         """Waits until the person sees a message whose text or blocks hold `part`; the newest such."""
 
         def look() -> Json | None:
@@ -123,8 +123,8 @@ class LocalSlack:
 
     url: str  # http://127.0.0.1:port
     api_url: str  # base for a WebClient
-    bot_token: str
-    app_token: str
+    bot_token: str = field(repr=False)
+    app_token: str = field(repr=False)
     channel: str  # id of #gpu
     drive: Drive
 

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,8 @@ CLOCK_LOOK_S = 0.5  # how often the clock file's stat is looked at
 class Setup:
     """How a stand-in Slack is to be."""
 
-    bot_token: str = "xoxb-local"
-    app_token: str = "xapp-local"
+    bot_token: str = field(default="xoxb-local", repr=False)
+    app_token: str = field(default="xapp-local", repr=False)
     zones: tuple[tuple[str, str], ...] = ()  # (name of a person, IANA zone); Europe/Berlin otherwise
     scopes: frozenset[str] = DEFAULT_SCOPES  # granted to the bot token
     commands: tuple[str, ...] = ("/gpu",)  # declared slash commands; empty: any
