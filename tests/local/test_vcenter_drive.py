@@ -84,6 +84,8 @@ def test_pages_of_this_computer_may_read_others_not(lab: Rig) -> None:
         assert allowed(origin) == origin
     for origin in ("http://example.org", "http://127.0.0.1.example.org", "null"):
         assert allowed(origin) is None
+        assert lab.http.post("/vm/vm-r/power", json={"do": "on"}, headers={"Origin": origin}).status_code == 403
+    assert lab.power("vm-r") == "poweredOff"
     preflight = lab.http.options("/host", headers={"Origin": "http://127.0.0.1:1"})
     assert preflight.status_code == 204 and "POST" in preflight.headers["Access-Control-Allow-Methods"]
 

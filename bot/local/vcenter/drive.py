@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import logging
 import re
 import threading
 import time
@@ -202,18 +203,31 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
         self._send(204, None)
 
     def _act(self, method: str) -> None:
+        status, answer = self._answer(method)
+        self._send(status, answer)
+
+    def _answer(self, method: str) -> tuple[int, Answer]:
         try:
             body = self._body()
+            origin = self.headers.get("Origin")
+            if origin and not LOOPBACK.match(origin):
+                return 403, {"error": "pages of other computers have no business here"}
             found = self._find(method)
             if found is None:
-                return self._send(404, {"error": f"no {method} {self.path}"})
-            self._send(200, found(body) or {})
+                return 404, {"error": f"no {method} {self.path}"}
+            return 200, found(body) or {}
         except KeyError as error:
-            self._send(404 if "/vm/" in self.path else 400, {"error": f"unknown or missing: {error.args[0]}"})
+            return 404 if "/vm/" in self.path else 400, {"error": f"unknown or missing: {error.args[0]}"}
         except (ValueError, TypeError) as error:
-            self._send(400, {"error": str(error)})
+            return 400, {"error": str(error)}
         except Refusal as refusal:
-            self._send(409, {"error": str(refusal), "fault": type(refusal.fault).__name__.rpartition(".")[2]})
+            return 409, {"error": str(refusal), "fault": type(refusal.fault).__name__.rpartition(".")[2]}
+        except OSError:
+            raise  # the caller left
+        except Exception as error:
+            logging.getLogger(__name__).exception("%s %s failed", method, self.path)
+            self.server.actions.server.mistakes.append(error)
+            return 500, {"error": repr(error)}
 
     def _find(self, method: str) -> Action | None:
         parts = [unquote(p) for p in urlsplit(self.path).path.split("/") if p]
@@ -229,6 +243,7 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
     def _body(self) -> Body:
         size = int(self.headers.get("Content-Length") or 0)
         if size > MAX_BODY:
+            self.close_connection = True  # what was not read must not be taken for the next request
             raise ValueError("too large")
         raw = self.rfile.read(size)
         body = json.loads(raw) if raw.strip() else {}
@@ -241,6 +256,8 @@ class DriveHandler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Cache-Control", "no-store")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         origin = self.headers.get("Origin") or ""
         if LOOPBACK.match(origin):
             self.send_header("Access-Control-Allow-Origin", origin)

@@ -94,7 +94,8 @@ class Inventory:
 
     def of(self, kind: Any, keep: Callable[[Node], bool] = lambda _: True) -> list[Node]:
         """The nodes whose type is ``kind`` or below, in order of their making."""
-        return [n for n in self.nodes.values() if issubclass(n.kind, kind) and keep(n)]
+        with self.lock:
+            return [n for n in self.nodes.values() if issubclass(n.kind, kind) and keep(n)]
 
     def vm(self, name: str) -> Node:
         """The first VM of that name; KeyError if there is none."""
