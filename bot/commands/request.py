@@ -28,6 +28,8 @@ def run(ctx: Context) -> Reply:
     """Queue it, and answer with the place, the times and the question about the restart."""
     heard = ctx.hear()
     _understand(ctx, heard)
+    if heard.count is not None:
+        queue.pick_kind(ctx.draft, heard.kind, heard.count)  # what is impossible is refused before any question
     machine = ctx.own_machine(heard.machine)
     # A request whose machine is gone goes on for the one that is named now, and for as many cards as before.
     stranded = queue.lost_machine(ctx.own_requests(), heard.kind)

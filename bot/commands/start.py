@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from bot.domain import moves
+from bot.domain.errors import NotPossible
+from bot.domain.model import Power
+from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.context import Context
 from bot.service.ports import Reply
@@ -20,5 +23,7 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     ctx.clear(heard, HINT)
     machine = ctx.own_machine(heard.machine)
+    if ctx.seen is not None and Sight(ctx.draft.cards, ctx.seen, ctx.readings).power(machine.uuid) is Power.ON:
+        raise NotPossible(what="start", why=f"{machine.name} is on already")
     moves.start(ctx.draft, machine, ctx.person.id)
     return words.started(ctx.scene(), machine)

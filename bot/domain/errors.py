@@ -76,6 +76,10 @@ class TooLong(Refusal):
     """Longer than a limit allows; facts: limit, text."""
 
 
+class TooWordy(Refusal):
+    """More text than is read; facts: what (line, reason), length, limit (characters)."""
+
+
 class TooLate(Refusal):
     """What holds now is different; facts: state, number, why."""
 

@@ -18,6 +18,7 @@ from bot.domain.errors import (
     NotPossible,
     NotYours,
     TooLate,
+    TooWordy,
     Unclear,
     UnknownMachine,
     UnknownThing,
@@ -127,8 +128,7 @@ class Context:
             bare=bare,
         )
         if len(heard.because) > REASON_MOST:
-            hint = f"a reason of at most {REASON_MOST} characters; this one has {len(heard.because)}"
-            raise Unclear(text=heard.because[:60] + "…", hint=hint)
+            raise TooWordy(what="reason", length=len(heard.because), limit=REASON_MOST)
         return heard
 
     def all_kinds(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from bot.domain.draft import Draft
-from bot.domain.errors import AdminsOnly, NotPossible, Refusal, Unclear
+from bot.domain.errors import AdminsOnly, NotPossible, Refusal, TooWordy
 from bot.domain.model import Person, PersonId
 from bot.domain.policy import Policy
 from bot.service import words
@@ -24,7 +24,7 @@ from bot.service.recording import called, chore, close
 
 log = logging.getLogger(__name__)
 
-LONGEST = 1500
+LONGEST = 2000
 """Characters of one line that are read: a request with a good reason has two hundred."""
 
 
@@ -73,9 +73,7 @@ class Desk:
         if verb.admin and person.id not in set(self._people.admins()):
             raise AdminsOnly(admins=tuple(self._people.admins()))
         if len(text) > LONGEST:
-            raise Unclear(
-                text=text[:60] + "…", hint=f"a line of at most {LONGEST} characters; this one has {len(text)}"
-            )
+            raise TooWordy(what="line", length=len(text), limit=LONGEST)
         make = self._contexts(person, verb, text, rest)
         if not verb.writes:
             return verb.run(make(Draft(self._store.read(), self._clock.now())))

@@ -242,8 +242,7 @@ def _short(usage: str, whole: bool) -> str:
     """How a verb is typed; in the short help without what is rarely said."""
     if whole or len(usage) <= 60:
         return usage
-    cut = usage[:60].rsplit(" ", 1)[0].rstrip()
-    return f"{cut} …"
+    return f"{usage[: usage.rfind(']', 0, 60) + 1]} …"
 
 
 def _you(scene: Scene, person: Person, machines: Sequence[Machine]) -> LineOf:

@@ -305,6 +305,17 @@ def too_long(f: Facts, policy: Policy) -> Reply:
     )
 
 
+def too_wordy(f: Facts, policy: Policy) -> Reply:
+    """More text than is read."""
+    what, length, limit = f.text("what") or "line", f.text("length"), f.text("limit")
+    return no(
+        head(f"That {what} is too long", [f": {length} characters"] if length else None, "."),
+        ln(f"A {what} may have at most {limit} characters; the rest can be said in the channel.") if limit else None,
+        NOTHING,
+        buttons=(),
+    )
+
+
 def too_late(f: Facts, policy: Policy) -> Reply:
     """What holds now is different."""
     # A plain number counts restart times, which nobody types; what can be typed comes as text.
@@ -425,6 +436,7 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.WhichThing: which_thing,
     e.InThePast: in_the_past,
     e.TooLong: too_long,
+    e.TooWordy: too_wordy,
     e.TooLate: too_late,
     e.Promised: promised,
     e.AdminsOnly: admins_only,
