@@ -45,6 +45,8 @@ class Child:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(5)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def tail(self, lines: int = 15) -> str:
         """The end of its log, for an error message."""
