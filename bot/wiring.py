@@ -28,7 +28,7 @@ from bot.domain.policy import Policy
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
 from bot.edges.meter import Meter
-from bot.edges.slack import Link, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
+from bot.edges.slack import Link, LinkError, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
 from bot.edges.store import SqlStore, StoreError, open_store
 from bot.edges.telemetry import push
 from bot.edges.vsphere.connect import VCenter
@@ -277,6 +277,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
         lab = ReadOnly(lab)
     client = make_client(slack)
     people = SlackPeople(client, slack, store.persons)
+    stack.callback(people.close)
     voice = SlackVoice(client, slack.channel, people.name_of)
     wake = _Later()
     rounds = Rounds(
@@ -343,8 +344,8 @@ def _until_stopped(bot: Bot, stop: threading.Event, stack: ExitStack) -> int:
         try:
             bot.link.open()
             break
-        except Exception as error:  # noqa: BLE001 - whatever the SDK raises: told, and tried again
-            log.error("Slack cannot be reached, tried again in %.0f s: %s", pause, error)
+        except LinkError as error:
+            log.error("%s (tried again in %.0f s; all else goes on)", error, pause)
             stop.wait(pause)
             pause = min(60.0, pause * 2)
     stack.callback(bot.link.close)

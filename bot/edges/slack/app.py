@@ -1,7 +1,8 @@
 """Inward: what people type, press and write becomes one line of text for the desk; its Reply goes back where they said it.
 
-One slash listener, one button listener, one for direct messages, one for mentions: the desk does the rest. Listeners only ask the desk
-and answer; they never wait for vCenter, and never post unasked. Every listener is guarded: whatever goes wrong is logged with a
+One slash listener, one button listener, one for direct messages, one for mentions: the desk does the rest. A command is answered with its
+ack, everything else by a post of its own, off the listeners' threads (``answers``). A listener waits for the desk for a short while; if the
+desk takes longer, the ack goes out first and the answer follows. Every listener is guarded: whatever goes wrong is logged with a
 reference and answered in plain words.
 """
 
@@ -13,118 +14,169 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
-from slack_bolt import App, Args, BoltResponse
+from slack_bolt import Ack, App, BoltResponse
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.authorize import Authorize
+from slack_sdk import WebClient
 
+from bot.edges.slack import calls
+from bot.edges.slack.answers import Answers
 from bot.edges.slack.blocks import message
 from bot.edges.slack.client import SlackSettings, make_client
+from bot.edges.slack.hearing import typed
 from bot.edges.slack.people import SlackPeople
-from bot.service.ports import Ask, Reply
+from bot.service.ports import Ask, Gone, Reply, Unreachable
 
 log = logging.getLogger(__name__)
 
 THREADS = 24
-"""Listeners that may run at once; Bolt's own default of 5 lets slow ones starve the sixth person."""
+"""People whose lines the desk may be busy with at once; Bolt's own default of 5 lets slow ones starve the sixth person."""
+
+PATIENCE = 2.0
+"""Real seconds that an ack waits for the desk's answer. Slack gives up after three, network included."""
 
 REMEMBERED = 2000
 """Event ids kept to recognise a repeated delivery."""
 
 SORRY = "Something of mine broke, and nothing was changed. Please try again in a minute; for an admin: reference {}."
+WAIT = "One moment: many people are asking at once. The answer follows here."
+STRANGER = "I can only answer members of this workspace."
+OLD = "That button does nothing any more. Type the command, or ask for `help`."
+OTHER_WORD = "I listen to {} here."
 
-MENTION = re.compile(r"^\s*<@[UW][A-Z0-9]+(\|[^>]*)?>\s*")
+Body = dict[str, Any]
 
 
 class SlackApp:
     """The Bolt app with its listeners. Thread-safe; one for a process."""
 
-    def __init__(self, settings: SlackSettings, people: SlackPeople, desk: Callable[[Ask], Reply]) -> None:
-        """``desk``: answers one line; it does not raise."""
-        self._people, self._desk = people, desk
+    def __init__(
+        self,
+        settings: SlackSettings,
+        people: SlackPeople,
+        desk: Callable[[Ask], Reply],
+        *,
+        listeners_first: bool = True,
+    ) -> None:
+        """``desk``: answers one line; it does not raise. ``listeners_first``: the ack leaves when the listener ends, instead of Bolt's
+        looking for it every 10 ms (measured in bench/acks.py)."""
+        self._people, self._desk, self._command_word = people, desk, settings.command
+        self._client = make_client(settings)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="listener")
+        self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="desk")
+        self.answers = Answers()
         self.app = App(
-            client=make_client(settings),
-            token_verification_enabled=False,  # wiring asks auth.test itself and says what to do if it fails
+            client=WebClient(base_url=self._client.base_url),  # Bolt makes clients of it that nothing here uses
+            authorize=_OneWorkspace(settings.bot_token),  # Bolt's own way asks Slack before the first ack
+            process_before_response=listeners_first,
             signing_secret="unused-in-socket-mode",
             request_verification_enabled=False,  # Socket Mode payloads come over our own connection
             ssl_check_enabled=False,
-            listener_executor=self.executor,
-            raise_error_for_unhandled_request=False,
+            listener_executor=ThreadPoolExecutor(THREADS, thread_name_prefix="listener"),
             logger=logging.getLogger("gpubot.bolt"),
         )
-        self.app.command(settings.command)(_guarded(self._command))
-        self.app.action(re.compile(r"^say:\d+$"))(_guarded(self._click))
-        self.app.event("message")(_guarded(self._message))
-        self.app.event("app_mention")(_guarded(self._mention))
-        self.app.event("app_home_opened")(_guarded(self._home))
+        self._listen()
         self.app.error(_sorry)
 
+    def _listen(self) -> None:
+        anything = re.compile("")
+        self.app.command(self._command_word)(_guarded(self._command))
+        self.app.command(anything)(_guarded(self._other_command))
+        self.app.action(re.compile(r"^say:\d+$"))(_guarded(self._click))
+        self.app.action(anything)(_guarded(self._old_click))
+        self.app.event("message")(_guarded(self._message))
+        self.app.event("app_mention")(_guarded(self._mention))
+        self.app.event("app_home_opened")(_guarded(self._nothing))
+
     def close(self) -> None:
-        """End the listeners' threads."""
+        """Send the answers that can be sent soon, and end the threads."""
         self.executor.shutdown(wait=False, cancel_futures=True)
+        self.app.listener_runner.listener_executor.shutdown(wait=False, cancel_futures=True)
+        self.answers.close()
 
-    def _rendered(self, reply: Reply) -> dict[str, Any]:
+    # ---- the desk
+
+    def _ask(self, person: str, text: str, place: str) -> Future[Reply]:
+        """Ask the desk beside, and wait for its answer for a short while."""
+        asked = self.executor.submit(self._answer, person, text, place)
+        try:
+            asked.result(PATIENCE)
+        except TimeoutError:
+            log.warning("the desk takes longer than %.0f s: the ack goes out first", PATIENCE)
+        return asked
+
+    def _answer(self, person: str, text: str, place: str) -> Reply:
+        """What the desk says, or why it cannot be asked."""
+        try:
+            if not self._people.may_speak(person):
+                return Reply(((STRANGER,),), ok=False)
+            return self._desk(Ask(person, text, place))
+        except Exception as error:  # noqa: BLE001 - the door of people: logged with its cause, answered in words
+            return Reply(((SORRY.format(_log(error)),),), ok=False)
+
+    def _rendered(self, reply: Reply) -> Body:
         return message(reply, self._people.name_of)
-
-    def _ask(self, person: str, text: str, place: str) -> Reply | None:
-        """What the desk says; None for bots and for people of other workspaces."""
-        if not person or not self._people.may_speak(person):
-            return None
-        return self._desk(Ask(person, text, place))
 
     # ---- listeners
 
-    def _command(self, args: Args) -> None:
-        command = args.command or {}
-        reply = self._ask(command["user_id"], command.get("text") or "", command.get("channel_id", ""))
-        if reply is None:
-            args.ack(text="I can only answer members of this workspace.", response_type="ephemeral")
+    def _command(self, ack: Ack, body: Body) -> None:
+        asked = self._ask(body["user_id"], typed(body.get("text") or ""), body.get("channel_id", ""))
+        if asked.done():
+            ack(response_type="ephemeral", **self._rendered(asked.result()))
             return
-        args.ack(response_type="ephemeral", **self._rendered(reply))
+        ack(response_type="ephemeral", text=WAIT)
+        _when_done(asked, partial(self._later, body, replace=False))
 
-    def _click(self, args: Args) -> None:
-        args.ack()
-        body, action = args.body, args.action or {}
+    def _other_command(self, ack: Ack, body: Body) -> None:
+        """A slash command that the manifest has and the settings do not."""
+        ack(response_type="ephemeral", text=OTHER_WORD.format(self._command_word))
+
+    def _click(self, ack: Ack, body: Body) -> None:
+        action = (body.get("actions") or [{}])[0]
         place = (body.get("channel") or {}).get("id", "")
-        reply = self._ask(body["user"]["id"], action.get("value") or "", place)
-        if reply is None:
-            return
+        asked = self._ask(body["user"]["id"], str(action.get("value") or ""), place)
+        ack()
         # Only a message that nobody else sees may be replaced by the answer; the desk edits the shared ones itself.
         ephemeral = bool((body.get("container") or {}).get("is_ephemeral"))
-        args.respond(response_type="ephemeral", replace_original=ephemeral, **self._rendered(reply))
+        _when_done(asked, partial(self._later, body, replace=ephemeral))
 
-    def _message(self, args: Args) -> None:
-        event = args.event or {}
-        if (
-            event.get("channel_type") != "im"
-            or event.get("bot_id")
-            or event.get("subtype")
-            or not self._first(args.body)
-        ):
+    def _old_click(self, ack: Ack, body: Body) -> None:
+        """A button of an earlier version, or one that opens an address."""
+        ack()
+        if not (body.get("actions") or [{}])[0].get("url"):
+            self._later(body, Reply(((OLD,),), ok=False), replace=False)
+
+    def _message(self, ack: Ack, body: Body) -> None:
+        event = body.get("event") or {}
+        if event.get("channel_type") != "im" or event.get("bot_id") or event.get("subtype") or not event.get("user"):
             return
-        reply = self._ask(event.get("user", ""), event.get("text") or "", "dm")
-        if reply is not None:
-            args.client.chat_postMessage(channel=event["channel"], unfurl_links=False, **self._rendered(reply))
-
-    def _mention(self, args: Args) -> None:
-        event = args.event or {}
-        if event.get("bot_id") or not self._first(args.body):
+        if not self._first(body):
             return
-        text = MENTION.sub("", event.get("text") or "")
-        reply = self._ask(event.get("user", ""), text, event["channel"])
-        if reply is not None:
-            place = {"channel": event["channel"], "user": event["user"], "thread_ts": event.get("thread_ts")}
-            args.client.chat_postEphemeral(**place, **self._rendered(reply))
+        asked = self._ask(event["user"], typed(event.get("text") or "", _bot(body)), "dm")
+        where = {"channel": event["channel"], "thread_ts": event.get("thread_ts")}
+        _when_done(asked, partial(self._post, where))
 
-    def _home(self, args: Args) -> None:
-        """Opened: nothing is shown there yet."""
+    def _mention(self, ack: Ack, body: Body) -> None:
+        event = body.get("event") or {}
+        if event.get("bot_id") or not event.get("user") or not self._first(body):
+            return
+        asked = self._ask(event["user"], typed(event.get("text") or "", _bot(body)), event["channel"])
+        where = {"channel": event["channel"], "user": event["user"], "thread_ts": event.get("thread_ts")}
+        _when_done(asked, partial(self._post_ephemeral, where))
 
-    def _first(self, body: dict[str, Any]) -> bool:
+    def _nothing(self, ack: Ack, body: Body) -> None:
+        """Heard, and nothing to do: Bolt acks events itself."""
+
+    def _first(self, body: Body) -> bool:
         """Whether an event is delivered for the first time (Slack repeats those whose answer it missed)."""
-        event_id = body.get("event_id", "")
+        event_id = body.get("event_id")
+        if not event_id:
+            return True
         with self._lock:
             if event_id in self._seen:
                 return False
@@ -133,34 +185,94 @@ class SlackApp:
                 self._seen.popitem(last=False)
         return True
 
+    # ---- answers that do not go with an ack; all of these only hand over
 
-def _guarded(listener: Callable[[Args], None]) -> Callable[[Args], None]:
-    """A listener that answers whatever goes wrong. Bolt loses an ack if an exception follows it within 10 ms."""
+    def _later(self, body: Body, reply: Reply, *, replace: bool) -> None:
+        """To a response_url; if there is none, or it is dead, as a direct message."""
+        person = str((body.get("user") or {}).get("id") or body.get("user_id") or "")
+        url = body.get("response_url")
+        answer = {"response_type": "ephemeral", "replace_original": replace, **self._rendered(reply)}
 
-    def guarded(args: Args) -> None:
+        def send() -> None:
+            if not url:
+                self._send_dm(person, reply)
+                return
+            try:
+                calls.respond(url, answer)
+            except Gone as dead:
+                log.info("an answer goes as a direct message: %s", dead)
+                self._send_dm(person, reply)
+
+        self.answers.send(person, "an answer", send)
+
+    def _post(self, where: Body, reply: Reply) -> None:
+        """Into the direct conversation in which it was asked."""
+        arguments = {**where, "unfurl_links": False, **self._rendered(reply)}
+        self.answers.send(where["channel"], "an answer", partial(_speak, self._client, "chat.postMessage", arguments))
+
+    def _post_ephemeral(self, where: Body, reply: Reply) -> None:
+        """Where the bot was named, for that person alone; if that cannot be, as a direct message."""
+        arguments = {**where, **self._rendered(reply)}
+
+        def send() -> None:
+            try:
+                _speak(self._client, "chat.postEphemeral", arguments)
+            except Unreachable as error:
+                log.info("an answer goes as a direct message: %s", error)
+                self._send_dm(where["user"], reply)
+
+        self.answers.send(where["user"], "an answer", send)
+
+    def _send_dm(self, person: str, reply: Reply) -> None:
+        """Raises VoiceError."""
+        opened = calls.call(self._client, "conversations.open", users=person)
+        _speak(self._client, "chat.postMessage", {"channel": opened["channel"]["id"], **self._rendered(reply)})
+
+
+class _OneWorkspace(Authorize):
+    """The bot is in one workspace and knows its token: nothing to ask Slack about while somebody waits."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, *, enterprise_id: str | None, team_id: str | None, **_: Any) -> AuthorizeResult:
+        return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=self._token)
+
+
+def _speak(client: WebClient, method: str, arguments: Body) -> None:
+    calls.speak(client, method, **arguments)
+
+
+def _bot(body: Body) -> str:
+    """The bot's own user id, as an event says it."""
+    told = body.get("authorizations") or [{}]
+    return str(told[0].get("user_id") or "") if told[0].get("is_bot", True) else ""
+
+
+def _guarded(listener: Callable[[Ack, Body], None]) -> Callable[[Ack, Body], None]:
+    """A listener that acks whatever goes wrong. Bolt loses an ack if an exception follows it within 10 ms."""
+
+    def guarded(ack: Ack, body: Body) -> None:
         try:
-            listener(args)
+            listener(ack, body)
         except Exception as error:  # noqa: BLE001 - the door of people: logged with its cause, answered in words
             text = SORRY.format(_log(error))
-            if args.command is not None:
-                args.ack(text=text, response_type="ephemeral")
-            elif args.body.get("response_url"):
-                _answer_late(args, text)
+            if "command" in body:
+                ack(text=text, response_type="ephemeral")
+            else:
+                ack()
 
     return guarded
 
 
-def _answer_late(args: Args, text: str) -> None:
-    """Tell somebody who pressed a button; if Slack cannot be reached either, the log has it."""
-    try:
-        args.respond(text=text, response_type="ephemeral", replace_original=False)
-    except OSError as error:
-        log.warning("the answer to a click could not be sent: %s", error)
+def _when_done(asked: Future[Reply], then: Callable[[Reply], None]) -> None:
+    """Hand on an answer when it is there; nothing if the bot ends before."""
+    asked.add_done_callback(lambda done: None if done.cancelled() else then(done.result()))
 
 
 def _log(error: Exception) -> str:
     reference = secrets.token_hex(3)
-    log.exception("listener failed, reference %s", reference, exc_info=error)
+    log.error("listener failed, reference %s", reference, exc_info=error)
     return reference
 
 

@@ -1,19 +1,28 @@
 """The Web API client, made in one way: base URL, time limits, no automatic repetition of posts, no proxy for loopback.
 
 Used by the other files of this edge and by wiring. The SDK's own retry after a connection error is left out: a post would double, and
-at-least-once is the outbox's business.
+at-least-once is the outbox's business. The SDK's own log lines about failed calls are left out too: whoever calls says it once, in
+plain words.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import logging
 from dataclasses import dataclass, field
+from http.client import HTTPResponse
+from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from slack_sdk import WebClient
+from slack_sdk import WebClient, WebhookClient
 
 HTTP_SECONDS = 10
 """Real seconds for one Web API call."""
+
+QUIET = logging.getLogger("gpubot.slack_sdk")
+"""The SDK's own log: it repeats what its exceptions say, so only what is worse than an error is let through."""
+QUIET.setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
@@ -26,17 +35,50 @@ class SlackSettings:
     command: str = "/gpu"  # the slash command
     api_url: str = "https://slack.com/api/"  # Web API; the local Slack in demos and tests
     adapter: str = "websocket_client"  # or "builtin"
-    admins: tuple[str, ...] = ()  # ids or names of gpubot's admins
+    admins: tuple[str, ...] = ()  # ids or user names of gpubot's admins
     zone: str = "Europe/Berlin"  # for people whose zone is not known
 
 
-def make_client(settings: SlackSettings) -> WebClient:
-    """A client for threads: it keeps no state between calls."""
+class _Direct(WebClient):
+    """A client whose calls never go through a proxy of the environment."""
+
+    def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
+        with direct().open(req, timeout=self.timeout) as answer:
+            return _answered(answer)
+
+
+class _DirectHook(WebhookClient):
+    """A poster whose posts never go through a proxy of the environment."""
+
+    def _perform_http_request_internal(self, url: str, req: Request) -> Any:
+        from slack_sdk.webhook import WebhookResponse
+
+        with direct().open(req, timeout=self.timeout) as answer:
+            got = _answered(answer)
+            return WebhookResponse(url=url, status_code=got["status"], body=got["body"], headers=got["headers"])
+
+
+def direct() -> OpenerDirector:
+    """An opener without proxies."""
+    return build_opener(ProxyHandler({}), HTTPSHandler())
+
+
+def _answered(answer: HTTPResponse) -> dict[str, Any]:
+    charset = answer.headers.get_content_charset() or "utf-8"
+    return {"status": answer.status, "headers": answer.headers, "body": answer.read().decode(charset)}
+
+
+def make_client(settings: SlackSettings, *, timeout: int = HTTP_SECONDS) -> WebClient:
+    """A client for threads: it keeps no state between calls. ``timeout``: real seconds of one call."""
     url = settings.api_url if settings.api_url.endswith("/") else settings.api_url + "/"
-    client = WebClient(token=settings.bot_token, base_url=url, timeout=HTTP_SECONDS, retry_handlers=[])
-    if is_loopback(url):
-        client.proxy = None  # an HTTP_PROXY of the environment is not for this machine
-    return client
+    kind = _Direct if is_loopback(url) else WebClient
+    return kind(token=settings.bot_token, base_url=url, timeout=timeout, retry_handlers=[], logger=QUIET)
+
+
+def make_hook(url: str) -> WebhookClient:
+    """A poster to a response_url."""
+    kind = _DirectHook if is_loopback(url) else WebhookClient
+    return kind(url, timeout=HTTP_SECONDS, retry_handlers=[], logger=QUIET)
 
 
 def is_loopback(url: str) -> bool:

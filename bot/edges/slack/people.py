@@ -1,7 +1,8 @@
 """Names, zones and admins, from ``users.info`` through a cache.
 
-Thread-safe. Slack is asked once an hour a person; when it does not answer, the last known facts are used, and unknown people get their
-id as name and the site's zone: a name is never worth failing for.
+Thread-safe. A person is asked about once; after an hour the known facts go on being used while Slack is asked again beside. Whoever asks
+about somebody new waits a moment at most: a name is never worth failing for, and somebody may be waiting for an ack. When Slack does not
+answer, what the store remembers is used, and unknown people get their id as name and the site's zone.
 """
 
 from __future__ import annotations
@@ -11,21 +12,29 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.domain.model import BOT, Person, PersonId
+from bot.edges.slack import calls
 from bot.edges.slack.client import SlackSettings
+from bot.service.ports import TryLater, VoiceError
 
 log = logging.getLogger(__name__)
 
 FRESH = 3600.0
-"""Real seconds for which a person's facts are believed."""
+"""Real seconds for which a person's facts are believed without asking again."""
 
 RETRY = 30.0
-"""Real seconds before Slack is asked again about somebody it did not tell."""
+"""Real seconds before Slack is asked again about somebody it did not tell, or about a name that nobody has."""
+
+PATIENCE = 1.0
+"""Real seconds that somebody waits for facts that are not there yet: an ack has three in all."""
+
+ASKING = 4
+"""Questions to Slack at once."""
 
 MENTION = re.compile(r"^<@([UW][A-Z0-9]+)(?:\|[^>]*)?>$")
 ID = re.compile(r"^[UW][A-Z0-9]{7,}$")
@@ -36,12 +45,13 @@ class _Known:
     """Somebody, as last told."""
 
     person: Person
+    user_name: str  # unique in the workspace; what people choose to be shown as is not
     may_speak: bool  # a member of this workspace, no bot, no guest
     until: float  # believed until then (monotonic)
 
 
 class SlackPeople:
-    """The People port."""
+    """The People port. Close it at the end."""
 
     def __init__(
         self,
@@ -53,8 +63,17 @@ class SlackPeople:
         """``known``: everybody the store remembers, for names when Slack is away and for finding by name."""
         self._client, self._settings, self._remembered, self._clock = client, settings, known, clock
         self._known: dict[PersonId, _Known] = {}
-        self._by_word: dict[str, PersonId] = {}
+        self._asking: dict[PersonId, Future[_Known]] = {}
+        self._admins: dict[str, PersonId] = {}
+        self._quiet_until = 0.0  # Slack said "too many questions" (monotonic)
+        self._listing: Future[None] | None = None  # the workspace is being listed
+        self._list_at = 0.0  # not again before (monotonic)
         self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(ASKING, thread_name_prefix="people")
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     # ---- the port
 
@@ -70,24 +89,30 @@ class SlackPeople:
         if ID.match(word):
             return self.person(word)
         name = word.removeprefix("@").casefold()
-        candidates = [k.person for k in list(self._known.values())] + self._remembered()
-        found = next((p for p in candidates if p.name.casefold() == name), None)
-        return self.person(found.id) if found else None
+        with self._lock:
+            met = [k.person for k in self._known.values()]
+        found = [p for p in (*met, *self._remembered()) if p.name.casefold() == name]
+        best = next((p for p in found if p.active), found[0] if found else None)
+        return self.person(best.id) if best else None
 
     def admins(self) -> Iterable[PersonId]:
         """The admins of gpubot, by id; names are looked up once."""
-        found = []
-        for word in self._settings.admins:
-            id = word if ID.match(word) else self._by_name(word)
-            if id is not None:
-                found.append(id)
-        return tuple(found)
+        found = (word if ID.match(word) else self._by_user_name(word) for word in self._settings.admins)
+        return tuple(id for id in found if id is not None)
 
     # ---- for the edge
 
     def name_of(self, id: PersonId) -> str:
-        """A name for display."""
-        return "gpubot" if id == BOT else self.person(id).name
+        """A name for display; waits for nothing."""
+        if id == BOT:
+            return "gpubot"
+        with self._lock:
+            known = self._known.get(id)
+        if known is not None:
+            return known.person.name
+        if ID.match(id):
+            self._ask(id)  # for the next time
+        return next((p.name for p in self._remembered() if p.id == id), id)
 
     def may_speak(self, id: PersonId) -> bool:
         """Whether somebody may use the bot: a member of this workspace, neither guest nor bot."""
@@ -96,68 +121,126 @@ class SlackPeople:
     # ---- inside
 
     def _get(self, id: PersonId) -> _Known:
+        if not ID.match(id):
+            return _Known(Person(id, id, self._settings.zone), "", True, float("inf"))
         with self._lock:
             known = self._known.get(id)
-        if known is not None and self._clock() < known.until:
+        if known is not None:
+            if self._clock() >= known.until:
+                self._ask(id)
             return known
-        fresh = self._ask(id, known)
+        asking = self._ask(id)
+        try:
+            return asking.result(PATIENCE)
+        except (TimeoutError, RuntimeError, CancelledError):
+            return self._unknown(id, self._clock() + RETRY)
+
+    def _ask(self, id: PersonId) -> Future[_Known]:
+        """Ask Slack beside; the same question is asked once at a time."""
+        with self._lock:
+            asking = self._asking.get(id)
+            if asking is None:
+                self._asking[id] = asking = self._submit(id)
+        return asking
+
+    def _submit(self, id: PersonId) -> Future[_Known]:
+        try:
+            return self._pool.submit(self._answered, id)
+        except RuntimeError as closed:  # at the very end
+            none: Future[_Known] = Future()
+            none.set_exception(closed)
+            return none
+
+    def _answered(self, id: PersonId) -> _Known:
+        """What Slack says, kept; else what was known before."""
+        try:
+            fresh = self._told(id)
+        finally:
+            with self._lock:
+                self._asking.pop(id, None)
         with self._lock:
             self._known[id] = fresh
         return fresh
 
-    def _ask(self, id: PersonId, last: _Known | None) -> _Known:
-        """What Slack says; else what was known; else nothing but the id."""
-        if not ID.match(id):
-            return _Known(Person(id, id, self._settings.zone), True, float("inf"))
-        try:
-            user = self._client.users_info(user=id)["user"]
-        except (SlackApiError, SlackClientError, OSError) as error:
-            reason = error.response.get("error") if isinstance(error, SlackApiError) else type(error).__name__
-            log.warning("users.info for %s: %s", id, reason)
-            until = self._clock() + RETRY
-            if last is not None:
-                return _Known(last.person, last.may_speak, until)
-            stored = next((p for p in self._remembered() if p.id == id), None)
-            person = stored or Person(id, id, self._settings.zone, admin=id in self._settings.admins)
-            return _Known(person, reason != "user_not_found", until)
-        return self._read(user)
+    def _told(self, id: PersonId) -> _Known:
+        with self._lock:
+            last = self._known.get(id)
+            quiet = self._clock() < self._quiet_until
+        until = self._clock() + RETRY
+        if not quiet:
+            try:
+                return self._read(calls.call(self._client, "users.info", user=id)["user"])
+            except TryLater as later:
+                log.warning("names: %s", later)
+                with self._lock:
+                    self._quiet_until = self._clock() + min(RETRY, later.after.total_seconds())
+            except VoiceError as error:
+                log.warning("names: %s: %s", id, error)
+                if last is None:
+                    return replace(self._unknown(id, until), may_speak="user_not_found" not in str(error))
+        return replace(last, until=until) if last is not None else self._unknown(id, until)
+
+    def _unknown(self, id: PersonId, until: float) -> _Known:
+        """What the store remembers of somebody, else nothing but the id."""
+        stored = next((p for p in self._remembered() if p.id == id), None)
+        admin = id in self._settings.admins
+        person = replace(stored, admin=stored.admin or admin) if stored else Person(id, id, self._settings.zone, admin)
+        return _Known(person, "", True, until)
 
     def _read(self, user: dict[str, object]) -> _Known:
+        """A user object of Slack's."""
         profile = user.get("profile")
         shown = profile.get("display_name") if isinstance(profile, dict) else ""
-        id, name = str(user["id"]), str(shown or user.get("name") or user["id"])
-        admin = bool({id, name, str(user.get("name"))} & set(self._settings.admins))
+        id, user_name = str(user["id"]), str(user.get("name") or "")
+        # What somebody is shown as is theirs to choose: only the id and the user name make an admin.
+        admin = bool({id, user_name} & set(self._settings.admins))
         zone = str(user.get("tz") or self._settings.zone)
-        person = Person(id, name, zone, admin=admin, active=not user.get("deleted"))
+        person = Person(id, str(shown or user_name or id), zone, admin=admin, active=not user.get("deleted"))
         outside = any(user.get(k) for k in ("is_bot", "is_restricted", "is_ultra_restricted", "is_stranger"))
-        return _Known(person, not outside, self._clock() + FRESH)
+        return _Known(person, user_name, not outside, self._clock() + FRESH)
 
-    def _by_name(self, word: str) -> PersonId | None:
-        """The id of an admin who is named in the settings: everybody is listed once."""
-        if word in self._by_word:
-            return self._by_word[word]
-        found = self.find(word)
-        if found is None:
-            self._list()
-            found = self.find(word)
-        if found is None:
-            log.warning("nobody in the workspace is called %r; [site] admins takes Slack ids or names", word)
-            return None
-        self._by_word[word] = found.id
-        return found.id
+    # ---- admins who are named
+
+    def _by_user_name(self, word: str) -> PersonId | None:
+        """The id of an admin who is named in the settings."""
+        with self._lock:
+            if word not in self._admins:
+                known = next((id for id, k in self._known.items() if k.user_name == word), None)
+                if known is not None:
+                    self._admins[word] = known
+            found, listing = self._admins.get(word), self._listing
+            if found is None and listing is None and self._clock() >= self._list_at:
+                self._list_at = self._clock() + RETRY
+                self._listing = listing = self._pool.submit(self._list)
+        if found is None and listing is not None:
+            try:
+                listing.result(PATIENCE)
+            except (TimeoutError, CancelledError):
+                log.warning("Slack takes its time to list the workspace; the admin %r is not known yet", word)
+            found = self._admins.get(word)
+        return found or next((p.id for p in self._remembered() if p.admin and p.name == word), None)
 
     def _list(self) -> None:
-        """Read everybody, page by page (users.list is a slow tier: only to resolve a name)."""
+        """Everybody, page by page (users.list is a slow tier: once, to resolve the names of admins)."""
         cursor = ""
         try:
             while True:
-                page = self._client.users_list(limit=200, cursor=cursor)
-                for user in page["members"]:
-                    known = self._read(user)
-                    with self._lock:
-                        self._known[known.person.id] = known
+                page = calls.call(self._client, "users.list", limit=200, cursor=cursor)
+                members = [self._read(user) for user in page["members"]]
+                with self._lock:
+                    self._known.update({known.person.id: known for known in members})
+                    named = {known.user_name: known.person.id for known in members}
+                    self._admins.update({name: named[name] for name in self._settings.admins if name in named})
                 cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
                 if not cursor:
-                    return
-        except (SlackApiError, SlackClientError, OSError) as error:
+                    break
+            for word in self._settings.admins:
+                if not ID.match(word) and word not in self._admins:
+                    log.warning(
+                        "nobody in the workspace has the user name %r; [site] admins takes ids or user names", word
+                    )
+        except VoiceError as error:
             log.warning("users.list: %s", error)
+        finally:
+            with self._lock:
+                self._listing = None
