@@ -35,11 +35,11 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
 from bot.service import words
-from bot.service.context import Verbs
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
 from bot.service.ports import Ask, Lab, Reply
 from bot.service.rounds import Rounds
+from bot.service.verbs import Verbs
 
 log = logging.getLogger("gpubot")
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from bot.service.context import Verb, Verbs
+from bot.service.verbs import Verb, Verbs
 
 
 def found() -> Verbs:

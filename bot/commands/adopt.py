@@ -6,7 +6,7 @@ from bot.domain import leases
 from bot.domain.errors import Unclear
 from bot.domain.grammar import Bare
 from bot.domain.model import Length
-from bot.service import words
+from bot.service import strangers, words
 from bot.service.context import Context
 from bot.service.ports import Reply
 
@@ -24,9 +24,9 @@ def run(ctx: Context) -> Reply:
     cards = ctx.cards(heard)
     if not cards or heard.rest:
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = ctx.machine_with(cards)
-    ctx.owner_or_admin(machine)
-    person = ctx.holder_for(machine, ctx.persons(heard))
+    machine = strangers.machine_with(ctx, cards)
+    strangers.owner_or_admin(ctx, machine)
+    person = strangers.holder_for(ctx, machine, ctx.persons(heard))
     slots = tuple(card.name for card in cards)
     lease = leases.adopt(
         ctx.draft, machine, slots, person, heard.length or Length(), by=ctx.person.id, policy=ctx.policy

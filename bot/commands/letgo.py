@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain import leases, windows
 from bot.domain.errors import Unclear
 from bot.domain.model import Length
-from bot.service import words
+from bot.service import strangers, words
 from bot.service.context import Context
 from bot.service.ports import Reply
 
@@ -23,9 +23,9 @@ def run(ctx: Context) -> Reply:
     cards = ctx.cards(heard)
     if not cards or heard.rest:
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = ctx.machine_with(cards)
-    ctx.owner_or_admin(machine)
-    person = ctx.holder_for(machine, ctx.persons(heard))
+    machine = strangers.machine_with(ctx, cards)
+    strangers.owner_or_admin(ctx, machine)
+    person = strangers.holder_for(ctx, machine, ctx.persons(heard))
     slots = tuple(card.name for card in cards)
     lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=ctx.person.id, policy=ctx.policy)
     lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")

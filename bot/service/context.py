@@ -6,7 +6,7 @@ Reply. The look-ups here refuse with the nearest thing that would work; they nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -25,7 +25,7 @@ from bot.domain.errors import (
     WhichMachine,
     WhichThing,
 )
-from bot.domain.grammar import Bare, Heard, RefKind, hear, split_verb
+from bot.domain.grammar import Bare, Heard, RefKind, hear
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import (
     Agreement,
@@ -44,52 +44,15 @@ from bot.domain.model import (
 )
 from bot.domain.planner import Promise, promise
 from bot.domain.policy import Policy
-from bot.domain.sight import Sight
-from bot.service.ports import People, Reply
+from bot.service.ports import People
 from bot.service.recording import books_of
+from bot.service.verbs import Verbs
 from bot.service.words import Scene
 
 T = TypeVar("T")
 
 REASON_MOST = 500
 """Characters of a reason: it is public, and read by people who are in a hurry."""
-
-
-@dataclass(frozen=True)
-class Verb:
-    """One thing that can be said."""
-
-    words: tuple[str, ...]  # how it is called, the name first; may be of two words ("machine add")
-    usage: str  # how it is typed, after /gpu
-    help: str  # what it does, in a few words
-    admin: bool  # admins only
-    writes: bool  # needs a writing transaction
-    rank: int  # place in the help; 1 to 6 are shown first
-    run: Callable[[Context], Reply]  # does it
-
-
-class Verbs:
-    """All that can be said, by the first words of a line."""
-
-    def __init__(self, verbs: Iterable[Verb]) -> None:
-        """
-        :raises ValueError: two verbs share a word
-        """
-        self.all: tuple[Verb, ...] = tuple(sorted(verbs, key=lambda verb: (verb.admin, verb.rank, verb.words)))
-        self._named: dict[str, Verb] = {}
-        for verb in self.all:
-            for word in verb.words:
-                if word in self._named:
-                    raise ValueError(f"{word!r} is said by two commands")
-                self._named[word] = verb
-
-    def find(self, text: str) -> tuple[Verb, str]:
-        """The verb of a line and the rest of it; the longest name wins. An empty line is a verb of its own.
-
-        :raises UnknownVerb: with the nearest word
-        """
-        word, rest = split_verb(text, self._named)
-        return self._named[word], rest
 
 
 @dataclass(frozen=True)
@@ -341,48 +304,6 @@ class Context:
         """The open agreements of a machine, oldest first."""
         found = (a for a in self.draft.agreements.values() if a.machine == machine.uuid)
         return sorted((a for a in found if a.state is AgreementState.OPEN), key=lambda a: a.number)
-
-    # ---- cards without a number
-
-    def machine_with(self, cards: Sequence[Card]) -> Machine:
-        """The registered machine on which all these cards sit, by the last look.
-
-        :raises NotPossible: they sit elsewhere, or nobody can say
-        """
-        sight = Sight(self.draft.cards, self.seen, self.readings)
-        places = {card.name: sight.settings(card) for card in cards}
-        found = {uuid for place in places.values() for uuid in place or ()}
-        if any(not place for place in places.values()) or len(found) != 1:
-            names = ", ".join(places)
-            raise NotPossible(what=names, why="I do not see it on exactly one machine; status says what I see")
-        machine = self.draft.machines.get(found.pop())
-        if machine is None:
-            raise NotPossible(
-                what=cards[0].name, why="the machine on which it sits is not registered: machine add NAME"
-            )
-        return machine
-
-    def owner_or_admin(self, machine: Machine) -> None:
-        """Refuse all others.
-
-        :raises NotYours: neither an owner of the machine nor an admin
-        """
-        if self.person.id not in machine.owners and self.person.id not in set(self.people.admins()):
-            raise NotYours(what=machine.name, owners=machine.owners)
-
-    def holder_for(self, machine: Machine, named: Sequence[Person]) -> Person:
-        """Who gets a card that sits on a machine: who was named, who says it, or the only owner.
-
-        :raises WhichThing: several owners, and none was named
-        """
-        if named:
-            return named[0]
-        if self.person.id in machine.owners:
-            return self.person
-        if len(machine.owners) > 1:
-            choices = tuple(f"@{self.people.person(owner).name}" for owner in machine.owners)
-            raise WhichThing(what="owner", choices=choices, command=f"{self.whole} for")
-        return self.people.person(machine.owners[0])
 
     # ---- what answers need
 

@@ -18,9 +18,10 @@ from bot.domain.errors import AdminsOnly, NotPossible, Refusal, TooWordy
 from bot.domain.model import Person, PersonId
 from bot.domain.policy import Policy
 from bot.service import words
-from bot.service.context import Context, Verb, Verbs
+from bot.service.context import Context
 from bot.service.ports import Ask, Clock, Code, People, Reply, Store
 from bot.service.recording import called, chore, close
+from bot.service.verbs import Verb, Verbs
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,9 @@ class Desk:
         make = self._contexts(person, verb, text, rest)
         if not verb.writes:
             return verb.run(make(Draft(self._store.read(), self._clock.now())))
+        for word in text.split():
+            if word.startswith(("@", "<@")):
+                self._people.find(word.rstrip(",;"))  # may ask Slack: now, and not while the writer's lock is held
         return self._write(verb, make)
 
     def _write(self, verb: Verb, make: Callable[[Draft], Context]) -> Reply:

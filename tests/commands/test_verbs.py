@@ -7,8 +7,8 @@ import pytest
 
 from bot import commands
 from bot.domain.errors import UnknownVerb
-from bot.service.context import Verb, Verbs
 from bot.service.ports import Reply
+from bot.service.verbs import Verb, Verbs
 from tests.fakes import text_of
 from tests.house import VERBS, House
 

@@ -1,6 +1,7 @@
 """The door of people: one line in, one answer out, and nothing half done whatever happens."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -133,6 +134,31 @@ def test_what_is_said_is_in_the_ledger_with_who(house: House) -> None:
     line = house.store.ledger("#1")[0]
     assert (line.who, line.why) == ("U2BOB", "training")
     assert line.who != BOT
+
+
+def test_people_are_looked_up_before_the_writers_lock_is_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bool]] = []
+    known: set[str] = set()
+    find, inside = house.people.find, threading.Event()
+    real = house.store.transaction
+
+    @contextmanager
+    def watched() -> Iterator[Any]:
+        with real() as transaction:
+            inside.set()
+            yield transaction
+
+    def slow(word: str) -> Any:
+        if word not in known:  # a cache, as every People has one
+            known.add(word)
+            asked.append((word, inside.is_set()))
+        return find(word)
+
+    monkeypatch.setattr(house.store, "transaction", watched)
+    monkeypatch.setattr(house.people, "find", slow)
+    assert house.say("dana", "machine add vm-spare owners @bob, <@U1ADA>").ok
+    assert {word for word, _ in asked} >= {"@bob", "<@U1ADA>"}
+    assert not any(late for _, late in asked)
 
 
 # ---- when something breaks
