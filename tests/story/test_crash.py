@@ -88,7 +88,7 @@ class Play:
         """Let it come to its end, and a little longer."""
         assert self.yard.run(self.is_over), self.story()
         self.yard.clock.settle()
-        self.yard.run(lambda: False, within=1.5)
+        self.yard.run(lambda: False, within=1.0)
         self.yard.clock.settle()
 
     def story(self) -> str:
@@ -188,7 +188,8 @@ def _die_at_call(play: Play, when: str) -> None:
     if when != "late":
         play.yard.stage.vcenter("POST", "hold/release", {"drop": True})
         assert wait(lambda: play.yard.stage.vcenter("GET", "hold")["held"] is None)
-    play.bot = play.yard.start()
+    play.bot = play.yard.spawn()
+    play.yard.rig.wait_healthy()
     if when == "late":
         play.yard.stage.vcenter("POST", "hold/release", {})
 
@@ -203,7 +204,8 @@ def at_slack(scene: Scene, n: int, when: str) -> None:
     if slack.get("faults/held")["held"]:
         play.die(play.bot)
         slack.post("faults/release", drop=True)
-        play.bot = play.yard.start()
+        play.bot = play.yard.spawn()
+        play.yard.rig.wait_healthy()
     check(play)
 
 
@@ -250,6 +252,6 @@ def test_killed_at_every_call(scene: Scene) -> None:
         play.yard.stage.vcenter("POST", "hold/release", {"drop": True})
         assert wait(lambda: play.yard.stage.vcenter("GET", "hold")["held"] is None)
         play.yard.stage.vcenter("POST", "hold", hold)
-        play.bot = play.yard.start()
+        play.bot = play.yard.spawn()
     assert play.deaths == CALLS
     check(play)

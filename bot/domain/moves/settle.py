@@ -121,19 +121,28 @@ def _stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Pow
     if in_flight(move, ctx.run):
         return
     c = move.call
-    if c is not None and c.outcome is Outcome.REFUSED:
+    late = draft.now - _asked_last(move) >= ctx.policy.guest_shutdown
+    if c is not None and c.outcome is Outcome.REFUSED and (late or not _asked_before(move)):
         undone = _undo(draft, move, On.REFUSED, c.reason)
         _tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
-    elif move.shutdown_at is not None and draft.now - move.shutdown_at >= ctx.policy.guest_shutdown:
+    elif c is not None and c.outcome is Outcome.AGAIN:
+        # Nobody knows whether the guest heard it: the time that it may take counts from the next asking.
+        if ctx.acting and not waits(draft, move) and _fresh(draft, ctx, move):
+            step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
+    elif late:
         _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
-    elif (
-        ctx.acting
-        and c is not None
-        and c.outcome is Outcome.AGAIN
-        and not waits(draft, move)
-        and _fresh(draft, ctx, move)
-    ):
-        step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
+
+
+def _asked_last(move: Move) -> datetime:
+    """When the guest was last asked to stop, as far as this move knows."""
+    c = move.call
+    first = move.shutdown_at or move.changed
+    return max(first, c.asked) if c is not None and c.kind is CallKind.SHUTDOWN else first
+
+
+def _asked_before(move: Move) -> bool:
+    """Whether the last shutdown call repeats one whose answer was lost: the guest may be stopping, so a refusal says little."""
+    return _asked_last(move) != (move.shutdown_at or move.changed)
 
 
 def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool) -> None:
@@ -470,7 +479,7 @@ def _undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     elif ctx.acting and (found := _new_window(draft, ctx, machine, move)) is not None:
         again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, **found)
         tell(draft, replace(again, steps=journal(again, draft.now, "stopping")))
-    elif draft.now - since >= ctx.policy.late_off or _never_asked(move):
+    elif draft.now - max(since, _asked_last(move)) >= ctx.policy.late_off or _never_asked(move):
         _bar(draft, move, move.reason)
         dropped = step(draft, move, On.LATE, reason=move.reason, steps=journal(move, draft.now, "dropped", move.reason))
         tell(draft, dropped)
@@ -479,7 +488,9 @@ def _undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
 
 def _never_asked(move: Move) -> bool:
     """Whether the guest was never asked to stop: the call was refused, so no late power-off can be ours."""
-    return move.call is not None and move.call.kind is CallKind.SHUTDOWN and move.call.outcome is Outcome.REFUSED
+    c = move.call
+    refused = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome is Outcome.REFUSED
+    return refused and not _asked_before(move)
 
 
 def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[str, Any] | None:
