@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from bot.domain import queue
-from bot.domain.errors import BadCount, UnknownKind
-from bot.domain.grammar import Heard, nearest
+from bot.domain.errors import BadCount, NotPossible, UnknownKind
+from bot.domain.grammar import Heard, nearest, split_because
 from bot.domain.model import Length
 from bot.domain.queue import Wanted
 from bot.service import words
@@ -20,6 +20,16 @@ WORDS = ("request", "ask for", "need", "want", "get")
 ADMIN = False
 WRITES = True
 RANK = 1
+
+NOT_YET = {
+    "partly": "not possible yet: all cards of a request come together; ask for fewer, or twice",
+    "urgent": "not possible yet: the order is first come, first served",
+    "spare": "not possible yet: the order is first come, first served",
+}
+"""Words that are understood, and what to do without them."""
+
+AHEAD = re.compile(r"(?<!restart )\b(from|before)\b", re.IGNORECASE)
+"""Words of a booking, which a restart's time may have too."""
 
 HINT = "request 1 on vm-r until fri 18:00 restart tonight because …"
 
@@ -47,6 +57,12 @@ def run(ctx: Context) -> Reply:
 
 def _understand(ctx: Context, heard: Heard) -> None:
     """Refuse what is left over by what it was probably meant to be."""
+    for flag, why in NOT_YET.items():
+        if flag in heard.flags:
+            raise NotPossible(what=f"request … {flag}", why=why)
+    if heard.window is not None and (ahead := AHEAD.search(split_because(ctx.text)[0])):
+        why = "booking ahead is not possible yet; a restart at that time is: request 1 restart today 14:00-18:00"
+        raise NotPossible(what=f"request … {ahead.group(1)}", why=why)
     for word in heard.rest:
         if re.fullmatch(r"[-+]?\d+([.,]\d+)?", word):
             raise BadCount(text=word, most=len(ctx.draft.cards))
