@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import secrets
 import unicodedata
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from bot.domain.draft import Draft
@@ -19,6 +21,7 @@ from bot.domain.model import Person, PersonId
 from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.context import Context
+from bot.service.known import PeopleOfALine
 from bot.service.ports import Ask, Clock, Code, People, Reply, Store
 from bot.service.recording import called, chore, close
 from bot.service.verbs import Verb, Verbs
@@ -29,8 +32,16 @@ LONGEST = 2000
 """Characters of one line that are read: a request with a good reason has two hundred."""
 
 
-ZONES_OLD = 30.0
-"""Real seconds for which people's zones are not read again."""
+MET_OLD = 30.0
+"""Real seconds for which those who were met are not read again."""
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Everybody whom the store remembers."""
+
+    persons: dict[PersonId, Person]  # by id
+    zones: Mapping[PersonId, str]  # by id
 
 
 class Desk:
@@ -51,7 +62,7 @@ class Desk:
         self._store, self._people, self._clock = store, people, clock
         self._policy, self._kinds, self._wake, self._verbs = policy, tuple(kinds), wake, verbs
         self._remembered: dict[PersonId, Person] = {}
-        self._zones_read: tuple[float, Mapping[PersonId, str]] = (0.0, {})
+        self._met_read: tuple[float, _Met] = (0.0, _Met({}, {}))
 
     def hear(self, ask: Ask) -> Reply:
         """Answer one line. Never raises: a refusal is an answer, and anything else is logged and answered with a reference.
@@ -78,9 +89,6 @@ class Desk:
         make = self._contexts(person, verb, text, rest)
         if not verb.writes:
             return verb.run(make(Draft(self._store.read(), self._clock.now())))
-        for word in text.split():
-            if word.startswith(("@", "<@")):
-                self._people.find(word.rstrip(",;"))  # may ask Slack: now, and not while the writer's lock is held
         return self._write(verb, make)
 
     def _write(self, verb: Verb, make: Callable[[Draft], Context]) -> Reply:
@@ -102,30 +110,35 @@ class Desk:
         return reply
 
     def _contexts(self, person: Person, verb: Verb, text: str, rest: str) -> Callable[[Draft], Context]:
-        """Makes the context of a draft. What is read besides the books is read now: nothing of it may hold the writer's lock."""
-        seen, readings, zones = self._store.last_look(), self._store.readings(), self._zones()
+        """Makes the context of a draft. What is read besides the books is read now, and who is meant is asked now: nothing of it may
+        hold the writer's lock."""
+        seen, readings, met = self._store.last_look(), self._store.readings(), self._met()
+        people = PeopleOfALine(rest, self._people, ChainMap(self._remembered, met.persons), self._policy.zone)
+        for named in people.pointed_at():
+            self._remember(named)
         return lambda draft: Context(
             draft=draft,
             person=person,
             seen=seen,
             policy=self._policy,
-            people=self._people,
+            people=people,
             kinds=self._kinds,
             readings=readings,
             now=draft.now,
             text=rest,
             whole=text or verb.words[0],
             verbs=self._verbs,
-            zones=zones,
+            zones=met.zones,
         )
 
-    def _zones(self) -> Mapping[PersonId, str]:
-        """Zones of everybody who was met, at most ZONES_OLD real seconds old."""
-        read_at, zones = self._zones_read
-        if not zones or self._clock.real() - read_at > ZONES_OLD:
-            zones = {person.id: person.zone for person in self._store.persons()}
-            self._zones_read = (self._clock.real(), zones)
-        return zones
+    def _met(self) -> _Met:
+        """Everybody who was met, at most MET_OLD real seconds old."""
+        read_at, met = self._met_read
+        if not met.persons or self._clock.real() - read_at > MET_OLD:
+            persons = {person.id: person for person in self._store.persons()}
+            met = _Met(persons, {person.id: person.zone for person in persons.values()})
+            self._met_read = (self._clock.real(), met)
+        return met
 
     def _person(self, asked: PersonId) -> Person:
         person = self._people.find(asked) if asked else None
@@ -133,10 +146,13 @@ class Desk:
             raise NotPossible(what="this", why="I cannot find you in the workspace; please try again in a minute")
         if not person.active:
             raise NotPossible(what="this", why="your account in the workspace is closed")
+        self._remember(person)
+        return person
+
+    def _remember(self, person: Person) -> None:
         if person.name != person.id and self._remembered.get(person.id) != person:
             chore("remembering a person", partial(self._store.person_seen, person))  # the terminal has no Slack to ask
             self._remembered[person.id] = person
-        return person
 
 
 def _clean(text: str) -> str:
