@@ -22,6 +22,7 @@ from bot.domain.model import (
     MachineId,
     Move,
     MoveState,
+    NotNow,
     Person,
     PersonId,
     Skip,
@@ -60,6 +61,7 @@ def agree(
     if standing and wish.pattern is None:
         raise ValueError("a standing wish without a pattern")
     kind = AgreementKind.STANDING if standing else AgreementKind.NAMED
+    no = objections_to(draft, machine.uuid, person.id)
     for old in open_of(draft, machine.uuid):
         if (old.person, old.kind, old.label) == (person.id, kind, label) and not old.firm and not in_use(draft, old):
             step(draft, old, On.TAKEN_BACK, by=person.id, why=f"replaced by: {wish.echo}")
@@ -79,25 +81,32 @@ def agree(
         hard=wish.hard,
         even_if_busy=wish.even_if_busy,
     )
-    made = replace(made, skips=objections(draft, made, policy))
+    made = replace(made, skips=_beaten(draft, made, policy, no))
     return _open(draft, made, On.AGREE, f"{machine.name}: {wish.echo}" + (f", for #{label}" if label else ""))
 
 
 def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip, ...]:
     """The "not now" of other people that already stand against an agreement's next occurrence: they beat a later yes too."""
+    return _beaten(draft, agreement, policy, objections_to(draft, agreement.machine, agreement.person))
+
+
+def objections_to(draft: Draft, machine: MachineId, person: PersonId) -> list[NotNow]:
+    """What others than a person have said "not now" to on a machine, also to agreements that are over by now."""
+    said = [
+        NotNow(skip.by, window)
+        for other in open_of(draft, machine)
+        for skip in other.skips
+        if (window := skipped_window(other, skip)) is not None
+    ]
+    return [no for no in (*said, *draft.machines[machine].not_nows) if no.by not in (BOT, person)]
+
+
+def _beaten(draft: Draft, agreement: Agreement, policy: Policy, said: list[NotNow]) -> tuple[Skip, ...]:
     machine = draft.machines[agreement.machine]
     window = occurrence(replace(agreement, skips=()), draft.now, policy, usual(machine, policy))
     if window is None:
         return ()
-    said = {
-        skip.by
-        for other in open_of(draft, agreement.machine)
-        for skip in other.skips
-        if skip.by not in (BOT, agreement.person)
-        and (skipped := skipped_window(other, skip))
-        and _overlap(skipped, window)
-    }
-    return tuple(Skip(window.start, by) for by in sorted(said))
+    return tuple(Skip(window.start, by) for by in sorted({no.by for no in said if _overlap(no.window, window)}))
 
 
 def withdraw(draft: Draft, agreement: Agreement, by: PersonId, why: str = "") -> Agreement:
@@ -139,6 +148,8 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
     if not coming:
         return ()
     soonest = min(fresh or [window for _, window in coming], key=lambda window: window.start)
+    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now)
+    draft.put(replace(draft.machines[machine.uuid], not_nows=(*kept, NotNow(by, soonest))))
     return tuple(
         step(
             draft,
@@ -155,6 +166,10 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
 
 def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agreement, ...]:
     """Take back one's own "not now" of occurrences that are not over. Returns the agreements that changed; another's stays."""
+    machine = draft.machines[machine.uuid]
+    kept_nos = tuple(no for no in machine.not_nows if no.by != by)
+    if kept_nos != machine.not_nows:
+        draft.put(replace(machine, not_nows=kept_nos))
     changed = []
     for agreement in open_of(draft, machine.uuid):
         kept = tuple(

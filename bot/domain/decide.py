@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from bot.domain import leases, moves, planner, pool, windows
 from bot.domain.draft import Draft
+from bot.domain.leases.common import Round as LeaseRound
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import (
     AgreementState,
@@ -22,8 +23,8 @@ from bot.domain.model import (
     RequestState,
     Seen,
 )
+from bot.domain.moves.common import Round
 from bot.domain.moves.plan import Context
-from bot.domain.moves.settle import Round
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
@@ -59,11 +60,12 @@ def decide(
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy)
     moves.settle(draft, Round(sight, policy, run, acting))
-    leases.settle(draft, sight, people, policy)
+    lent = LeaseRound(sight, people, policy, acting)
+    leases.settle(draft, lent)
     planner.settle(draft, sight, people, policy)
     if not jumped:
         planner.allot(draft, sight, people, policy)
-    leases.settle(draft, sight, people, policy)  # devices that were there already, handed on without a restart
+    leases.settle(draft, lent)  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}))
 
 

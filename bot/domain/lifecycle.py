@@ -79,6 +79,7 @@ class On(StrEnum):
     KEEP = "keep"  # person, while returning
     CLEAN = "clean"  # its devices seen clean
     HANDED_ON = "handed_on"  # next lease of the slot is for the same machine
+    DIFFERS = "differs"  # books, vCenter and guest differ
     ASK_AGAIN = "ask_again"  # window over, agreement withdrawn or way back done: owner asked again
 
     # moves
@@ -111,7 +112,7 @@ class On(StrEnum):
     UNDONE_OFF = "undone_off"  # the same, and it was found off: left off
     NEW_WINDOW = "new_window"  # still on, an owner agrees to a new window or a hard stop
     LATE = "late"  # still on 2 h after our last shutdown call
-    MENDED = "mended"  # stuck: seen on, or an admin says done
+    MENDED = "mended"  # stuck: seen on, or (person) an admin says done
 
     # agreements
     AGREE = "agree"  # person: an owner
@@ -133,7 +134,6 @@ REQUEST: Table = {
     (None, On.ASKED): (R.QUEUED,),
     (R.QUEUED, On.CHANGED): (R.QUEUED,),
     (R.OFFERED, On.CHANGED): (R.OFFERED,),
-    (R.LEASED, On.CHANGED): (R.LEASED,),
     (R.QUEUED, On.TURN): (R.LEASED,),
     (R.QUEUED, On.TURN_HERE): (R.LEASED,),
     (R.QUEUED, On.TURN_OFFER): (R.OFFERED,),
@@ -189,6 +189,7 @@ LEASE: Table = {
     (L.ACTIVE, On.ALL_LOST): (L.FAILED,),
     (L.ACTIVE, On.GONE): (L.ENDED,),
     (L.ACTIVE, On.BROKEN): (L.ACTIVE,),
+    (L.ACTIVE, On.DIFFERS): (L.ACTIVE,),
     (L.RETURNING, On.KEEP): (L.ACTIVE,),
     (L.RETURNING, On.CLEAN): (L.ENDED,),
     (L.RETURNING, On.HANDED_ON): (L.ENDED,),

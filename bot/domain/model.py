@@ -66,6 +66,26 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Window:
+    """One interval in which an agreement allows a machine to be off: half open, UTC."""
+
+    start: datetime  # from
+    end: datetime  # before
+
+    def holds(self, now: datetime) -> bool:
+        """Whether now is inside."""
+        return self.start <= now < self.end
+
+
+@dataclass(frozen=True)
+class NotNow:
+    """An owner's "not now" to a stretch of time. It outlives the agreement that it was said to."""
+
+    by: PersonId  # who said it; only they can take it back
+    window: Window  # no restart in it
+
+
+@dataclass(frozen=True)
 class Machine:
     """A VM that the bot may touch, because an admin registered it."""
 
@@ -78,6 +98,7 @@ class Machine:
     reservation_before: int | None = None  # MB of memory reservation before the first card was put on; None: nothing on
     lock_before: bool | None = None  # memory lock before the first card was put on
     durations_s: tuple[int, ...] = ()  # the last ten power cycles, seconds off, newest last
+    not_nows: tuple[NotNow, ...] = ()  # what its owners said "not now" to and is not over
 
 
 class RequestState(StrEnum):
@@ -188,12 +209,18 @@ class Lease:
     bound_since: datetime | None = (
         None  # machine on and devices bound since then (20 min without a word from the guest)
     )
-    guest_without_since: datetime | None = None  # guest reports, but without the card, since then (60 min)
+    guest_without_since: datetime | None = (
+        None  # guest reports, but without the card, since then (moving: 60 min to repair; active: a difference after 20)
+    )
     guest_seen: bool = False  # the guest said that it sees the devices
     over_time: bool = False  # end reached while nobody waited
     extended: int = 0  # how often it was extended while others waited
     missing: int = 0  # complete looks in a row in which a device of an active lease was not on its machine
     not_nows: int = 0  # how often "not now" was said to its return while others waited
+    windowed: bool = (
+        False  # a time for its restart was agreed when last looked; when that is lost, its owners are asked
+    )
+    fault: str = ""  # its guest reported a broken card: set aside when it comes off
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
 
@@ -286,18 +313,6 @@ class Step:
     at: datetime  # when
     what: str  # a word of words.py: off, taken, put, on, seen, undone, …
     detail: str = ""  # e.g. the slots, or a reason
-
-
-@dataclass(frozen=True)
-class Window:
-    """One interval in which an agreement allows a machine to be off: half open, UTC."""
-
-    start: datetime  # from
-    end: datetime  # before
-
-    def holds(self, now: datetime) -> bool:
-        """Whether now is inside."""
-        return self.start <= now < self.end
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ class NewsKind(StrEnum):
     OFFER = "offer"  # request offered: answer by `until`
     OFFER_OVER = "offer_over"  # the offer is over: accepted, passed, silent, taken back (`reason`)
     STILL_WANTED = "still_wanted"  # second silence in a row
+    LEFT_LINE = "left_line"  # withdrawn after long silence (`reason`)
+    WORK_RUNS = "work_runs"  # to a waiter: the card's time is over, but work of `who` runs; waited for until `until`
     LEASED = "leased"  # its turn, a window is known: reserved
     ASK_WINDOW = "ask_window"  # when may the machine restart? (to take a card, or to give it back)
     HANDED_ON = "handed_on"  # the device was already on the machine: no restart

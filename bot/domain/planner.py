@@ -2,20 +2,20 @@
 
 ``allot`` is the only place that gives holds. A turn goes to the first in line for whom all devices are there; the others of the kind
 wait behind it (all or nothing, no passing), except that a person who cannot answer now keeps the place while the next is asked.
-``promise`` plays the same line forward over the ends of the open leases; both read the same functions.
+``promises`` plays the same line forward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any
 
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, NotYours, TooLate
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
+from bot.domain.lifecycle import OPEN_MOVE, On, step
 from bot.domain.model import (
     Agreement,
     Card,
@@ -25,7 +25,6 @@ from bot.domain.model import (
     Length,
     Machine,
     MachineId,
-    Move,
     Offer,
     Person,
     PersonId,
@@ -77,6 +76,8 @@ def _spot(draft: Draft, sight: Sight, request: Request, card: Card) -> Spot | No
     lease = draft.leases.get(holder)
     if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(card.name, Turn.NEXT) is not None:
         return None
+    if lease.fault:
+        return None  # set aside when it comes off
     if lease.machine == request.machine:
         return Spot(card, Turn.NEXT, here=True)
     free_at = expected_free(draft, lease)
@@ -122,6 +123,7 @@ def _open(agreement: Agreement) -> bool:
 def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
     """Give turns: for each kind, go down the line and serve while the devices suffice."""
     blocked: set[str] = set()
+    away: list[Request] = []
     for request in line(draft):
         if request.state is not RequestState.QUEUED or request.kind in blocked or request.rest is not None:
             continue
@@ -131,8 +133,15 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             continue
         if window_known(draft, sight, request) or all(s.here for s in found):
             lease_out(draft, request, found, policy)
-        elif not _asked_elsewhere(draft, sight, request, people, policy):
+        elif _asked_elsewhere(draft, sight, request, people, policy):
+            away.append(request)
+            continue
+        else:
             _offer(draft, sight, request, found, people, policy)
+        for passed in (r for r in away if r.kind == request.kind):
+            why = f"outside working hours, so #{request.number} went first"
+            step(draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
+        away = [r for r in away if r.kind != request.kind]
 
 
 def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: People, policy: Policy) -> bool:
@@ -140,11 +149,12 @@ def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: Peopl
     person = people.get(request.person)
     if person is None or hours.is_working(draft.now, person.zone, policy):
         return False
-    for other in line(draft):
-        if other.state is not RequestState.QUEUED or other.kind != request.kind or other.rest or other == request:
+    behind = line(draft)
+    for other in behind[behind.index(request) + 1 :]:
+        if other.state is not RequestState.QUEUED or other.kind != request.kind or other.rest:
             continue
         if len(spots(draft, sight, other)) < other.count:
-            continue
+            return False  # nobody passes that one either
         who = people.get(other.person)
         if window_known(draft, sight, other) or (who and hours.is_working(draft.now, who.zone, policy)):
             return True
@@ -229,15 +239,20 @@ def accept(draft: Draft, request: Request, person: Person, wish: WindowWish | No
     if wish is None or wish.which is Which.ASK:
         raise NotPossible(what="accept", why=f"say when {machine.name} may restart: accept now, accept tonight, …")
     label = str(request.number)
-    found = _after_aside(draft, draft.held(label), request)
+    held = draft.held(label)
+    found = _after_aside(draft, held, request)
     if found is None:
         return _back(draft, request, On.ACCEPTED_ASIDE, "its card was taken out of the pool just now", person.id)
     _swap(draft, label, found)
     windows.agree(draft, machine, person, wish, policy, label=label)
-    changed = {h.slot for h in draft.held(label)} != {h.slot for h in found} or found != draft.held(label)
-    event = On.ACCEPTED_ASIDE if changed else On.ACCEPTED
+    event, why = On.ACCEPTED, ""
+    if set(found) != set(held):
+        event, why = (
+            On.ACCEPTED_ASIDE,
+            ", ".join(sorted(h.slot for h in found)) + " instead, the other is out of the pool",
+        )
     _tell_offer(draft, NewsKind.OFFER_OVER, request, reason="accepted")
-    accepted = step(draft, request, event, to=RequestState.LEASED, by=person.id, offer=None, silences=0)
+    accepted = step(draft, request, event, to=RequestState.LEASED, by=person.id, why=why, offer=None, silences=0)
     return _reserve(draft, accepted, tuple(h.slot for h in found))
 
 
@@ -300,7 +315,8 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
         if person is not None and not person.active:
             draft.free(str(request.number))
             step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
-            draft.tell(News(NewsKind.PERSON_LEFT, ADMINS, once=request.person, who=request.person, request=request))
+            once = f"{request.person}:{request.number}"
+            draft.tell(News(NewsKind.PERSON_LEFT, ADMINS, once=once, who=request.person, request=request))
         elif machine is None or machine.gone or request.person not in machine.owners:
             _lost_machine(draft, request, machine, person, policy)
         elif request.state is RequestState.OFFERED:
@@ -315,7 +331,7 @@ def _lost_machine(
     """Its machine is gone, or its person no longer owns it: asked for another one; three working days of silence end it."""
     if request.rest is not None and request.rest.why is RestWhy.MACHINE:
         if request.rest.until is not None and draft.now >= request.rest.until:
-            step(draft, request, On.UNWANTED, rest=None)
+            _unwanted(draft, request, "no other machine was named")
         return
     zone = person.zone if person else policy.zone
     until = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
@@ -365,12 +381,12 @@ def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
     assert rest is not None
     over = rest.until is not None and draft.now >= rest.until
     if over and rest.why is RestWhy.STILL_WANTED:
-        step(draft, request, On.UNWANTED, rest=None)
+        _unwanted(draft, request, "I asked whether it is still wanted and heard nothing")
         return
     if rest.why in (RestWhy.PASSED, RestWhy.SILENT) and not over:
         found = {s.card.name for s in spots(draft, sight, request)}
         over = len(found) >= request.count and bool(found - rest.slots)
-    if rest.why is RestWhy.NO_WINDOW and window_known(draft, sight, request):
+    if rest.why is RestWhy.NO_WINDOW and _named_since(draft, request, rest):
         over = True
     if rest.why is RestWhy.MACHINE:
         over = True  # its machine is there again, and its person an owner: settled above otherwise
@@ -378,149 +394,20 @@ def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
         draft.put(replace(request, rest=None))
 
 
-# ---- promises -----------------------------------------------------------------------------------------------------
-
-
-class Open(Protocol):
-    """Books or a draft."""
-
-    @property
-    def cards(self) -> Mapping[SlotId, Card]: ...
-    @property
-    def machines(self) -> Mapping[MachineId, Machine]: ...
-    @property
-    def requests(self) -> Mapping[int, Request]: ...
-    @property
-    def leases(self) -> Mapping[str, Lease]: ...
-    @property
-    def moves(self) -> Mapping[int, Move]: ...
-    @property
-    def agreements(self) -> Mapping[int, Agreement]: ...
-    @property
-    def holds(self) -> frozenset[Hold] | set[Hold]: ...
-
-
-@dataclass(frozen=True)
-class Promise:
-    """When a request is served: likely and at the latest, with the one fact behind it."""
-
-    likely: datetime | None  # None: not known
-    latest: datetime | None  # None: not known
-    cause: str  # free_now, own_end, over_time, returning, moving, reserved, behind, aside, none
-    who: PersonId = ""  # whose card decides it
-    at: datetime | None = None  # the time that decides it
-    slots: tuple[SlotId, ...] = ()  # the slots counted on
-
-
-@dataclass(frozen=True)
-class _Free:
-    """When a slot is expected to be free."""
-
-    likely: datetime
-    latest: datetime
-    slot: SlotId
-    cause: str
-    who: PersonId = ""
-    at: datetime | None = None
-
-
-def promise(
-    books: Open, request: Request, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str]
-) -> Promise:
-    """Play the line forward: earlier requests take the slots that are free first; then this one.
-
-    *Latest* includes work that runs on (24 h), a holder who keeps silent or says "not now" (24 h and the night after), and the same
-    for everybody ahead; it assumes that machines shut down when asked and that nothing breaks.
-    """
-    free = sorted(
-        (f for c in books.cards.values() if c.kind == request.kind and (f := _free(books, c, now, policy, zone_of))),
-        key=lambda f: (f.likely, f.latest, f.slot),
-    )
-    ahead = [r for r in line(books) if r.kind == request.kind and r.rest is None and r.number != request.number]
-    ahead = [r for r in ahead if (r.asked, r.number) < (request.asked, request.number)]
-    usual = (
-        windows.usual(books.machines[request.machine], policy)
-        if request.machine in books.machines
-        else policy.usual_first
-    )
-    for other in ahead:
-        free = _serve(free, other, now, policy, zone_of)
-    if len(free) < request.count:
-        return Promise(None, None, "aside" if any(c.aside for c in books.cards.values()) else "none")
-    mine = free[: request.count]
-    last = max(mine, key=lambda f: f.likely)
-    worst = max(sorted(free, key=lambda f: f.latest)[: request.count], key=lambda f: f.latest)
-    wait_for_window = policy.stuck_return if last.cause != "free_now" else timedelta(0)
-    return Promise(
-        likely=max(now, last.likely) + usual,
-        latest=max(now, worst.latest) + usual if last.cause != "free_now" else now + usual + wait_for_window,
-        cause=last.cause,
-        who=last.who,
-        at=last.at,
-        slots=tuple(f.slot for f in mine),
+def _named_since(draft: Draft, request: Request, rest: Rest) -> bool:
+    """Whether a window was named since the rest began; one that stood all the while was of no use."""
+    labels = ("", str(request.number))
+    return any(
+        a.machine == request.machine and a.label in labels and a.made > rest.since and _open(a)
+        for a in draft.agreements.values()
     )
 
 
-def _serve(
-    free: list[_Free], other: Request, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str]
-) -> list[_Free]:
-    """The slots after somebody ahead has taken theirs: free again when their time is over."""
-    taken, rest = free[: other.count], free[other.count :]
-    again = []
-    for f in taken:
-        start = max(now, f.likely)
-        end = end_of(other.terms.length, start, zone_of(other.person), policy)
-        worst = end_of(other.terms.length, max(now, f.latest), zone_of(other.person), policy)
-        again.append(_Free(end, _worst(worst, zone_of(other.person), policy), f.slot, "behind", other.person, end))
-    return sorted(rest + again, key=lambda f: (f.likely, f.latest, f.slot))
-
-
-def _free(books: Open, card: Card, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str]) -> _Free | None:
-    """When a card is expected back; None: out of the pool."""
-    if card.aside is not None or card.doubted:
-        return None
-    label = next((h.label for h in books.holds if h.slot == card.name and h.turn is Turn.HAS), None)
-    after = next((h.label for h in books.holds if h.slot == card.name and h.turn is Turn.NEXT), None)
-    if label is None:
-        return _Free(now, now, card.name, "free_now")
-    lease = books.leases.get(label)
-    if lease is None or lease.state not in OPEN_LEASE:
-        offered = books.requests.get(int(label)) if label.isdigit() else None
-        until = offered.offer.accept_by if offered and offered.offer else now
-        return _Free(until, until, card.name, "reserved", offered.person if offered else "", until)
-    zone = zone_of(lease.person)
-    free = _of_lease(books, lease, card.name, now, policy, zone)
-    if after is not None and (follows := books.leases.get(after)) is not None:
-        end = end_of(follows.terms.length, free.likely, zone_of(follows.person), policy)
-        return _Free(end, _worst(end, zone_of(follows.person), policy), card.name, "behind", follows.person, end)
-    return free
-
-
-def _of_lease(books: Open, lease: Lease, slot: SlotId, now: datetime, policy: Policy, zone: str) -> _Free:
-    """When the slot of an open lease is expected back."""
-    usual = (
-        windows.usual(books.machines[lease.machine], policy) if lease.machine in books.machines else policy.usual_first
-    )
-    if lease.state is LeaseState.RETURNING:
-        mine = [a for a in books.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
-        found = windows.next_window(mine, lease.machine, now, usual, policy)
-        if found is not None:
-            window = found[1]
-            return _Free(max(now, window.start) + usual, window.end, slot, "returning", lease.person, window.start)
-        night = windows.next_night(lease.changed + policy.stuck_return, zone, policy)
-        return _Free(night.start, night.end, slot, "returning", lease.person, night.end)
-    if lease.state is LeaseState.ACTIVE and lease.end is not None:
-        cause = "own_end" if lease.end > now else "over_time"
-        likely = max(lease.end, now)
-        return _Free(likely, _worst(likely, zone, policy), slot, cause, lease.person, lease.end)
-    end = end_of(lease.terms.length, now, zone, policy)
-    cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
-    return _Free(end, _worst(end, zone, policy), slot, cause, lease.person, end)
-
-
-def _worst(end: datetime, zone: str, policy: Policy) -> datetime:
-    """The latest return after an end: work runs on, the holder stays silent, then the night that the terms give."""
-    return windows.next_night(end + policy.running_work + policy.stuck_return, zone, policy).end
+def _unwanted(draft: Draft, request: Request, why: str) -> None:
+    """Three working days of silence: out of the line, and told so."""
+    over = step(draft, request, On.UNWANTED, why=why, rest=None)
+    machine = draft.machines.get(request.machine)
+    draft.tell(News(NewsKind.LEFT_LINE, request.person, request=over, machine=machine, reason=why))
 
 
 def end_of(length: Length, start: datetime, zone: str, policy: Policy) -> datetime:
@@ -533,7 +420,6 @@ def end_of(length: Length, start: datetime, zone: str, policy: Policy) -> dateti
 
 
 __all__ = [
-    "Promise",
     "Spot",
     "accept",
     "allot",
@@ -541,7 +427,6 @@ __all__ = [
     "expected_free",
     "lease_out",
     "pass_",
-    "promise",
     "settle",
     "spots",
     "wake",

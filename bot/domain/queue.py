@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from bot.domain import windows
+from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     Card,
+    LeaseState,
     Length,
     Machine,
     MachineId,
@@ -114,6 +115,8 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     length = wanted.length.lasting or (wanted.length.until and wanted.length.until - draft.now) or timedelta(0)
     if length > policy.longest_in_all:
         raise TooLong(limit=_days(policy.longest_in_all), text=_days(length))
+    if length > policy.longest and contended(draft, kind):
+        raise TooLong(limit=f"{_days(policy.longest)} while others wait", text=_days(length))
     waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
     if waiting:
         return _again(draft, person, waiting[0], wanted, policy)
@@ -129,7 +132,7 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
         kind=kind,
         count=wanted.count,
         machine=machine.uuid,
-        asked=draft.now,
+        asked=_old_place(draft, person, machine, kind, wanted, policy) or draft.now,
         terms=Terms(length=wanted.length),
         because=wanted.because,
         ask_first=wanted.window is not None and wanted.window.which is Which.ASK,
@@ -139,6 +142,22 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     if wanted.window is not None:
         windows.agree(draft, machine, person, wanted.window, policy, label=str(new.number))
     return new
+
+
+def _old_place(
+    draft: Draft, person: Person, machine: Machine, kind: str, wanted: Wanted, policy: Policy
+) -> datetime | None:
+    """The place of a request whose device was lost: for three working days, and once, its person asks again from there."""
+    for lease in draft.leases.values():
+        same = (lease.person, lease.machine, lease.kind) == (person.id, machine.uuid, kind)
+        old = draft.requests.get(lease.request)
+        if lease.state is not LeaseState.FAILED or not same or old is None or wanted.count > len(lease.slots):
+            continue
+        until = hours.add_working_days(lease.changed, policy.still_wanted, person.zone, policy)
+        again = any(r.asked == old.asked and r.number != old.number for r in draft.requests.values())
+        if draft.now <= until and not again:
+            return old.asked
+    return None
 
 
 def lost_machine(requests: Iterable[Request], kind: str | None) -> Request | None:
@@ -219,7 +238,24 @@ def _days(length: timedelta) -> str:
 
 def contended(books: Draft, kind: str) -> bool:
     """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
-    wanted = sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
-    has = {h.slot for h in books.holds if h.turn is Turn.HAS}
-    free = sum(1 for c in pool(books, kind) if c.aside is None and not c.doubted and c.name not in has)
-    return wanted > free
+    return _wanted(books, kind) > sum(1 for c in _good(books, kind) if books.holder(c.name, Turn.HAS) is None)
+
+
+def shortage(books: Draft, kind: str) -> int:
+    """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else."""
+    coming = 0
+    for card in _good(books, kind):
+        holder = books.holder(card.name, Turn.HAS)
+        lease = books.leases.get(holder or "")
+        back = lease is not None and lease.state is LeaseState.RETURNING and not lease.fault
+        coming += holder is None or (back and books.holder(card.name, Turn.NEXT) is None)
+    return _wanted(books, kind) - coming
+
+
+def _wanted(books: Draft, kind: str) -> int:
+    return sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
+
+
+def _good(books: Draft, kind: str) -> list[Card]:
+    """The cards of a kind that may be lent."""
+    return [c for c in pool(books, kind) if c.aside is None and not c.doubted]

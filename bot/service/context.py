@@ -42,8 +42,9 @@ from bot.domain.model import (
     Seen,
     Turn,
 )
-from bot.domain.planner import Promise, promise
 from bot.domain.policy import Policy
+from bot.domain.promises import Promise, promise
+from bot.domain.sight import Sight
 from bot.service.ports import People
 from bot.service.recording import books_of
 from bot.service.verbs import Verbs
@@ -314,7 +315,8 @@ class Context:
 
     def promise(self, request: Request) -> Promise:
         """When a request is likely, and at the latest, served."""
-        return promise(self.draft, request, self.now, self.policy, self.zone_of)
+        sight = Sight(self.draft.cards, self.seen, self.readings)
+        return promise(self.draft, request, self.now, self.policy, self.zone_of, sight)
 
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""

@@ -15,8 +15,9 @@ from bot.domain import queue
 from bot.domain.draft import Changes
 from bot.domain.model import PersonId
 from bot.domain.news import ADMINS, CHANNEL
-from bot.domain.planner import promise
 from bot.domain.policy import Policy
+from bot.domain.promises import promise
+from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.ports import (
     Address,
@@ -161,8 +162,10 @@ class Teller:
         books = self._store.read()
         if not books.cards:
             return False  # nothing to show before the first card is seen
-        promises = {r.number: promise(books, r, now, self._policy, self._zone_of) for r in queue.line(books)}
-        board = words.board(books, self._store.last_look(), now, self._policy, promises)
+        seen = self._store.last_look()
+        sight = Sight(books.cards, seen, {})
+        promises = {r.number: promise(books, r, now, self._policy, self._zone_of, sight) for r in queue.line(books)}
+        board = words.board(books, seen, now, self._policy, promises)
         if board == self._shown:
             return False
         with self._store.transaction() as transaction:

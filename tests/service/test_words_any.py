@@ -38,7 +38,7 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
-from bot.domain.planner import Promise
+from bot.domain.promises import Promise
 from bot.service import words
 from bot.service.ports import Reply
 from bot.service.words.moves import STEPS

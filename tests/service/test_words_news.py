@@ -45,6 +45,8 @@ TO_ONE = frozenset(
         NewsKind.OFFER,
         NewsKind.OFFER_OVER,
         NewsKind.STILL_WANTED,
+        NewsKind.LEFT_LINE,
+        NewsKind.WORK_RUNS,
         NewsKind.ASK_WINDOW,
         NewsKind.BACK_IN_LINE,
         NewsKind.FREE_UNUSED,

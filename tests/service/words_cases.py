@@ -39,7 +39,7 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
-from bot.domain.planner import promise
+from bot.domain.promises import promise
 from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.ports import Reply

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from bot.domain import hours
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, NotYours, Promised, TooLate, TooLong
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
+    BOT,
     CallKind,
     Lease,
     LeaseState,
@@ -103,8 +102,10 @@ def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: P
     if new_end - lease.active_since > policy.longest_in_all:
         raise TooLong(limit=f"{policy.longest_in_all.days} days in all", text="")
     waiting = contended(draft, lease.kind)
-    if waiting and (lease.extended or new_end - lease.end > policy.extend_waiting):
+    if waiting and (lease.extended or new_end - base > policy.extend_waiting):
         raise TooLong(limit="24 hours, once, while others wait", text="")
+    if waiting and new_end - lease.active_since > policy.longest:
+        raise TooLong(limit=f"{policy.longest.days} days while others wait", text="")
     extended = lease.extended + 1 if waiting else lease.extended
     why = f"until {new_end.isoformat()}"
     return step(draft, lease, On.EXTEND, by=person.id, why=why, end=new_end, extended=extended, over_time=False)
@@ -130,6 +131,8 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
         raise TooLate(state=str(move.state), number=lease.label, why="its machine is restarting for it right now")
     if lease.active_since is None:
         raise NotPossible(what="keep", why=f"#{lease.label} never worked here")
+    if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
+        raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
     return step(draft, lease, On.KEEP, by=by, reason="", over_time=False, not_nows=0)
 
 
@@ -175,7 +178,7 @@ def adopt(
             raise NotPossible(what="adopt", why=f"{slot} is lent already")
     number = draft.number("number")
     label = str(number)
-    if draft.now + (length.lasting or timedelta(0)) - draft.now > policy.longest_in_all:
+    if end_of(length, draft.now, person.zone, policy) - draft.now > policy.longest_in_all:
         raise TooLong(limit=f"{policy.longest_in_all.days} days in all", text="")
     for slot in slots:
         draft.hold(slot, Turn.HAS, label)

@@ -10,8 +10,21 @@ from datetime import datetime
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, State, step
-from bot.domain.model import BOT, Lease, LeaseState, PersonId, Request, RequestState, Rest, RestWhy, SlotId, Turn
+from bot.domain.model import (
+    BOT,
+    AsideWhy,
+    Lease,
+    LeaseState,
+    PersonId,
+    Request,
+    RequestState,
+    Rest,
+    RestWhy,
+    SlotId,
+    Turn,
+)
 from bot.domain.news import News, NewsKind
+from bot.domain.pool import set_aside
 
 
 def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, rest: Rest | None = None) -> Lease:
@@ -19,6 +32,8 @@ def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, 
 
     :param rest: if the request is queued again: why it is not offered for now
     """
+    for slot in lease.slots if lease.fault else ():
+        set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, lease.fault)
     hand_over(draft, lease.label)
     lease = step(draft, lease, event, to=_last(event), by=by, why=why, reason=why, ended_by=by)
     _request_after(draft, lease, event, why, by, rest)
@@ -69,7 +84,7 @@ def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: 
         if hold.slot in slots:
             draft.free(lease.label, (hold.slot,))
             draft.hold(hold.slot, hold.turn, label)
-    part = replace(lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0)
+    part = replace(lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0, windowed=False)
     part = step(draft, part, event, by=by, why=why, new=True)
     rest = tuple(s for s in lease.slots if s not in slots)
     draft.put(replace(draft.leases[lease.label], slots=rest))
@@ -77,9 +92,13 @@ def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: 
 
 
 def part_label(draft: Draft, lease: Lease) -> str:
-    """The next free letter of a lease's number."""
-    letters = (f"{lease.request}{letter}" for letter in "bcdefghijklmnopqrstuvwxyz")
-    return next(label for label in letters if label not in draft.leases)
+    """The next letter of a lease's number; counted, because old parts leave the books and their letters are not given again."""
+    count = draft.number(f"part {lease.request}")
+    letters = ""
+    while count:  # b … y, then bb, bc …
+        count, rest = divmod(count - 1, 24)
+        letters = "bcdefghijklmnopqrstuvwxy"[rest] + letters
+    return f"{lease.request}{letters}"
 
 
 def broken(draft: Draft, lease: Lease, why: str) -> Lease:
@@ -88,7 +107,7 @@ def broken(draft: Draft, lease: Lease, why: str) -> Lease:
     for hold in draft.held(lease.label):
         draft.free(lease.label, (hold.slot,))
         draft.hold(hold.slot, hold.turn, label)
-    part = replace(lease, label=label, reason=why)
+    part = replace(lease, label=label, reason=why, windowed=False)
     step(draft, lease, On.BROKEN, why=why, reason=why)
     part = step(draft, part, On.BROKEN, why=why, new=True)
     request = draft.requests.get(lease.request)

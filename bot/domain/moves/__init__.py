@@ -4,9 +4,9 @@
 and what became of it, ``acts`` is what owners may say meanwhile.
 """
 
-from bot.domain.moves.acts import not_now, start, stop
+from bot.domain.moves.acts import done, not_now, start, stop
 from bot.domain.moves.calls import Order, outcome, pending, step_of
 from bot.domain.moves.plan import plan
 from bot.domain.moves.settle import settle
 
-__all__ = ["Order", "not_now", "outcome", "pending", "plan", "settle", "start", "step_of", "stop"]
+__all__ = ["Order", "done", "not_now", "outcome", "pending", "plan", "settle", "start", "step_of", "stop"]

@@ -19,6 +19,7 @@ from bot.domain.model import (
     PersonId,
     Skip,
 )
+from bot.domain.moves.calls import journal, tell
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 
@@ -62,7 +63,21 @@ def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
             step(draft, agreement, On.SKIPPED, by=by, why=f"stop m{move.number}", skips=skips)
         else:
             windows.withdraw(draft, agreement, by)
+        for to in machine.owners:
+            if to != by:
+                draft.tell(News(NewsKind.NOT_NOW, to, machine=machine, who=by, agreement=agreement, move=move))
     return draft.moves[move.number]
+
+
+def done(draft: Draft, move: Move, by: PersonId) -> Move:
+    """An admin has seen to a machine that is stuck, whatever its power is now: the move is over, its leases go on from what is seen.
+
+    :raises TooLate: the move needs nobody
+    """
+    if move.state is not MoveState.STUCK:
+        raise TooLate(state=str(move.state), number=f"m{move.number}", why="it does not wait for anybody")
+    steps = journal(move, draft.now, "dropped", "an admin says it is done")
+    return tell(draft, step(draft, move, On.MENDED, by=by, why="an admin says it is done", steps=steps))
 
 
 def start(draft: Draft, machine: Machine, by: PersonId) -> Move:

@@ -13,9 +13,10 @@ from typing import Any
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.leases.settle import ask_window, fresh, under_way
+from bot.domain.leases.common import ask_window, fresh, under_way
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
 from bot.domain.model import (
+    BOT,
     Agreement,
     AgreementKind,
     AgreementState,
@@ -27,6 +28,7 @@ from bot.domain.model import (
     MoveState,
     Power,
     SeenMachine,
+    Skip,
     Turn,
     Window,
     Wish,
@@ -36,6 +38,9 @@ from bot.domain.moves.calls import call, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
+
+STALE_CALL = timedelta(minutes=30)
+"""A last call is for the moment that it named; a restart later than that is announced anew."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,7 @@ def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
 
 
 def _tell_blockers(draft: Draft, machine: Machine, move: Move, blockers: tuple[str, ...]) -> None:
-    """Each blocker is told once to those who can mend it."""
+    """Each blocker is told once, to those who can mend it: owners can for some, admins for the others, and both want to know."""
     if blockers == move.blockers:
         return
     step(draft, move, On.BLOCKED, why="; ".join(blockers), blockers=blockers)
@@ -198,11 +203,14 @@ def start_leases(draft: Draft, move: Move) -> None:
 
 def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
     """The open agreements that allow a power-off for these leases, without those whose window this machine went back in."""
-    barred = {
-        m.window.start
+    back = [
+        m
         for m in draft.moves.values()
         if m.machine == machine.uuid and m.window is not None and m.state not in OPEN_MOVE and (m.undo or m.reason)
-    }
+    ]
+    barred = {m.window.start for m in back if m.window is not None}
+    # While the window runs in which a move went back, only a word that was given after that allows another power-off.
+    since = max((m.changed for m in back if m.window is not None and m.window.holds(draft.now)), default=None)
     return [
         a
         for a in draft.agreements.values()
@@ -210,6 +218,7 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
         and a.state is AgreementState.OPEN
         and a.label in {"", *labels}
         and not (a.window is not None and a.window.start in barred)
+        and (since is None or a.made > since or a.firm)
     ]
 
 
@@ -229,7 +238,8 @@ def _announce_or_begin(draft: Draft, ctx: Context, machine: Machine, move: Move,
             break
         agreements.remove(agreement)
         move = draft.moves[move.number]
-    if move.last_call_for != window.start or move.last_call is None:
+    stale = move.last_call is not None and draft.now - move.last_call > lead + STALE_CALL
+    if move.last_call_for != window.start or move.last_call is None or stale:
         begins = max(window.start, draft.now + lead)
         if begins + usual <= window.end:
             _last_call(draft, ctx, machine, move, window, begins)
@@ -262,6 +272,8 @@ def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement,
         told = draft.tell(replace(news, until=window.start, move=move)) or told
     if told:
         step(draft, move, On.NOT_USED_NOW, why=what)
+        skips = (*agreement.skips, Skip(window.start, BOT))
+        step(draft, agreement, On.SKIPPED, why=what, skips=skips)
     return False
 
 
@@ -282,7 +294,7 @@ def _last_call(draft: Draft, ctx: Context, machine: Machine, move: Move, window:
             News(
                 NewsKind.LAST_CALL,
                 to,
-                key=f"last:{move.number}:{window.start.isoformat()}",
+                key=f"last:{move.number}:{begins.isoformat()}",
                 move=move,
                 machine=machine,
                 until=begins,
@@ -321,9 +333,11 @@ def _unused_windows(draft: Draft, machine: Machine, move: Move) -> None:
         after = draft.agreements.get(number)
         if before.machine != machine.uuid or before.state is not AgreementState.OPEN or after is None:
             continue
-        if after.state is AgreementState.OPEN or number in used or after.label not in labels:
+        if after.state is not AgreementState.USED or number in used or after.label not in {"", *labels}:
             continue
-        lease = draft.leases[after.label]
+        lease = draft.leases.get(after.label or min(labels, default=""))
+        if lease is None or lease.state not in OPEN_LEASE:
+            continue
         for to in machine.owners:
             draft.tell(
                 News(
@@ -336,4 +350,5 @@ def _unused_windows(draft: Draft, machine: Machine, move: Move) -> None:
                     move=move,
                 )
             )
-        ask_window(draft, lease, "the time that was agreed went by unused")
+        if not lease.windowed:
+            ask_window(draft, lease, "the time that was agreed went by unused")

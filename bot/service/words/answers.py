@@ -37,7 +37,7 @@ from bot.service.words.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.domain.planner import Promise
+    from bot.domain.promises import Promise
 
 EVENING = 18
 """Hour from which "only after 18:00" is no answer any more."""

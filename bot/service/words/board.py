@@ -53,13 +53,16 @@ from bot.service.words.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.domain.planner import Promise
+    from bot.domain.promises import Promise
 
 CARDS_SHOWN = 12
 """Up to this many cards have a line each; beyond it each host has one."""
 
 WAITING_SHOWN = 6
 """People in line that are listed; the others are counted."""
+
+LIKELY_STEP = timedelta(minutes=5)
+"""A likely time is shown to so much: small enough to agree with what the person was told, and not a new board each minute."""
 
 STEP = timedelta(minutes=10)
 """What counts on by itself is given in these steps: a board that is the same is not edited."""
@@ -304,9 +307,9 @@ def stand_tail(request: Request, now: datetime, promises: Mapping[int, Promise])
 
 
 def _up(at: datetime) -> datetime:
-    """The next full step."""
-    epoch = datetime(2000, 1, 1, tzinfo=UTC)
-    return epoch + -(-(at - epoch) // STEP) * STEP
+    """The next full step, of the minute that answers show: the board must not name a later time than they do for seconds alone."""
+    epoch, minute = datetime(2000, 1, 1, tzinfo=UTC), at.replace(second=0, microsecond=0)
+    return epoch + -(-(minute - epoch) // LIKELY_STEP) * LIKELY_STEP
 
 
 def paused_line(books: Books) -> LineOf | None:

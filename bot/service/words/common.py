@@ -29,7 +29,7 @@ from bot.domain.policy import Policy
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
 
 if TYPE_CHECKING:
-    from bot.domain.planner import Promise
+    from bot.domain.promises import Promise
 
 Part = Span | Sequence["Part"] | None
 """What a line is made of: spans, groups of spans, or nothing."""

@@ -20,6 +20,8 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.OFFER: news_line.offer,
     NewsKind.OFFER_OVER: news_line.offer_over,
     NewsKind.STILL_WANTED: news_line.still_wanted,
+    NewsKind.LEFT_LINE: news_line.left_line,
+    NewsKind.WORK_RUNS: news_line.work_runs,
     NewsKind.LEASED: news_line.leased,
     NewsKind.ASK_WINDOW: news_line.ask_window,
     NewsKind.BACK_IN_LINE: news_line.back_in_line,

@@ -14,6 +14,7 @@ from bot.service.words.common import (
     head,
     ln,
     machine_word,
+    on_machine,
     say,
     slots_of,
     span_of,
@@ -70,7 +71,7 @@ def offer(t: Telling) -> Reply:
         first = head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?")
     return say(
         first,
-        ln(f"It is off for {t.usual} and comes back with the {card_s(count)}. What runs there ends: save first."),
+        ln(f"It is off for {t.usual}, and comes back with the {card_s(count)}. What runs there ends: save first."),
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), ".") if request is not None else None,
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
@@ -113,6 +114,28 @@ def still_wanted(t: Telling) -> Reply:
             window_button(f"Yes, tonight {clock_words(t.policy)}", t.machine, "tonight"),
             button("No, leave the line", f"release{t.ref}"),
         ),
+    )
+
+
+def left_line(t: Telling) -> Reply:
+    """Out of the line after long silence."""
+    what = wanted(t.request) if t.request is not None else "a card"
+    count = t.request.count if t.request is not None else 1
+    return say(
+        head(f"I took you out of the line for {what}", why_tail(t.item.reason)),
+        ln("Still needed? Ask again: ", command(t.policy, f"request {count}"), ", at the end of the line."),
+        buttons=(button("Ask again", f"request {count}{on_machine(t.machine)}"),),
+    )
+
+
+def work_runs(t: Telling) -> Reply:
+    """To who waits: the time of a card is over, but work runs on its machine."""
+    until: list[Part] = [", at the latest until ", When(t.item.until)] if t.item.until is not None else []
+    return say(
+        head("A card that you wait for is due, but work still runs on it. I wait for its end", until, "."),
+        ln("It is lent to ", t.other, ".") if t.other_known else None,
+        ln("There is nothing to do for you; you keep your place."),
+        buttons=(button("Why?", f"why{t.ref}"),),
     )
 
 
@@ -200,7 +223,7 @@ def ask_window(t: Telling) -> Reply:
     return say(
         head(t.kind_cards, f" {'are' if t.many else 'is'} yours as soon as {t.vm} restarts. When may it?"),
         because(t.item.reason, ""),
-        ln(f"It is off for {t.usual} and comes back with {them}. Nothing restarts unasked."),
+        ln(f"It is off for {t.usual}, and comes back with {them}. Nothing restarts unasked."),
         ln("Without a time by ", When(t.item.until), " the turn goes on if somebody waits; you keep your place.")
         if t.item.until is not None
         else ln(

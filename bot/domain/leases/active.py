@@ -1,0 +1,142 @@
+"""A lease that works: lost devices, broken cards, differences, reminders and the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.draft import Draft
+from bot.domain.leases.common import Round, fresh, under_way
+from bot.domain.leases.ends import end, split
+from bot.domain.lifecycle import On, step
+from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.pool import LOOKS_TO_BE_GONE, set_aside
+from bot.domain.queue import shortage, waiters
+
+
+def active(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """One round of it."""
+    checked = _lost(draft, ctx, lease)
+    if checked is None:
+        return
+    word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
+    if word is not None:
+        checked = _heard(draft, ctx, checked, word)
+    _ending(draft, ctx, checked)
+
+
+def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
+    """Devices that are no longer on their machine in two complete looks. None: the lease is over."""
+    if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
+        return lease
+    there = {s: ctx.sight.there(draft.cards[s], lease.machine) for s in lease.slots}
+    gone = tuple(s for s, is_there in there.items() if is_there is False)
+    if not gone:
+        if lease.missing and None not in there.values():
+            lease = replace(lease, missing=0)
+            draft.put(lease)
+        return lease
+    lease = replace(lease, missing=lease.missing + 1)
+    draft.put(lease)
+    if lease.missing < LOOKS_TO_BE_GONE:
+        return lease
+    why = "taken off its machine by somebody else"
+    for slot in gone:
+        set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, why)
+    if set(gone) == set(lease.slots):
+        lost = end(draft, lease, On.ALL_LOST, why)
+    else:
+        lost = split(draft, lease, gone, On.SOME_LOST, "bot", why)
+        draft.free(lost.label)
+        step(draft, draft.leases[lease.label], On.SOME_LOST, why=why, missing=0, changed=lease.changed)
+    for to in (lease.person, ADMINS):
+        draft.tell(News(NewsKind.FAILED, to, lease=lost, slots=gone, reason=why))
+    return None if lost.label == lease.label else draft.leases[lease.label]
+
+
+def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
+    """What the guest says: it sees the cards, misses one, or reports a broken one (set aside when it comes off)."""
+    machine = ctx.sight.machine(lease.machine)
+    expected = len(machine.cards) if machine is not None else len(lease.slots)
+    if word.cards >= expected:
+        if not lease.guest_seen or lease.guest_without_since is not None:
+            lease = replace(lease, guest_seen=True, guest_without_since=None)
+            draft.put(lease)
+    elif lease.guest_without_since is None and ctx.sight.power(lease.machine) is Power.ON:
+        lease = replace(lease, guest_without_since=draft.now)
+        draft.put(lease)
+    if lease.guest_without_since is not None and draft.now - lease.guest_without_since >= ctx.policy.seen_in_guest:
+        why = f"vCenter has {expected} in its machine, the guest sees {word.cards}"
+        once = f"{lease.label}:{lease.guest_without_since.isoformat()}"
+        if draft.tell(News(NewsKind.DIFFERENCE, lease.person, once=once, lease=lease, slots=lease.slots, reason=why)):
+            lease = step(draft, lease, On.DIFFERS, why=why, changed=lease.changed)
+    if word.faults and not lease.fault:
+        why = ", ".join(word.faults)
+        lease = step(draft, lease, On.BROKEN, why=why, changed=lease.changed, fault=why)
+        once = f"{lease.label}:{word.boot_id}"
+        draft.tell(News(NewsKind.CARD_BROKEN, ADMINS, once=once, lease=lease, slots=lease.slots, reason=why))
+    return lease
+
+
+# ---- the end ------------------------------------------------------------------------------------------------------
+
+
+def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """Reminders, the end with nobody waiting, and the end with somebody waiting."""
+    due = lease.end
+    if due is None or lease.active_since is None:
+        return
+    if draft.now < due:
+        for before in ctx.policy.reminders:
+            if due - before <= draft.now and due - lease.active_since > before:
+                once = f"{lease.label}:{due.isoformat()}:{before}"
+                draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due))
+                return
+        return
+    if not _needed(draft, ctx, lease):
+        if not lease.over_time:
+            lease = step(draft, lease, On.OVER_TIME, over_time=True, changed=lease.changed)
+            once = f"{lease.label}:{due.isoformat()}"
+            draft.tell(News(NewsKind.OVER_TIME, lease.person, once=once, lease=lease))
+        return
+    if _works(draft, ctx, lease) and draft.now < due + ctx.policy.running_work:
+        _tell_waiters(draft, ctx, lease)
+        return
+    lease = step(draft, lease, On.END, why="its time is over and somebody waits", reason="its time is over", not_nows=0)
+    machine = draft.machines.get(lease.machine)
+    draft.tell(News(NewsKind.RETURNING, lease.person, lease=lease, machine=machine, reason="its time is over"))
+
+
+def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:
+    """Whether somebody waits for this one: of all whose time is over, those that do nothing go first, then the longest over."""
+    short = shortage(draft, lease.kind)
+    due = [
+        x
+        for x in draft.leases.values()
+        if x.state is LeaseState.ACTIVE and x.kind == lease.kind and x.end is not None and x.end <= draft.now
+    ]
+    for other in sorted(due, key=lambda x: (_works(draft, ctx, x), x.end, x.label)):
+        if short <= 0:
+            return False
+        if other.label == lease.label:
+            return True
+        short -= len(other.slots)
+    return False
+
+
+def _works(draft: Draft, ctx: Round, lease: Lease) -> bool:
+    """Whether work is known to run in its machine."""
+    word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
+    return word is not None and bool(word.jobs)
+
+
+def _tell_waiters(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """Work that runs is waited for; who waits for the card hears of it once, and until when at most."""
+    if lease.end is None:
+        return
+    until = lease.end + ctx.policy.running_work
+    for request in waiters(draft, lease.kind):
+        if request.state is RequestState.QUEUED:
+            once = f"{request.number}:{lease.label}:{lease.end.isoformat()}"
+            news = News(NewsKind.WORK_RUNS, request.person, once=once, request=request, slots=lease.slots, until=until)
+            draft.tell(replace(news, who=lease.person))

@@ -1,0 +1,112 @@
+"""A lease that is reserved: better slots, devices put on by hand, and the wait for a window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import hours, windows
+from bot.domain.draft import Draft
+from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
+from bot.domain.leases.ends import end, no_window
+from bot.domain.lifecycle import On, step
+from bot.domain.model import AgreementState, Card, Lease, Turn
+from bot.domain.news import News, NewsKind
+from bot.domain.queue import contended
+from bot.domain.sight import Sight
+
+
+def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """One round of it."""
+    sight = ctx.sight
+    swapped = _better_slots(draft, sight, lease)
+    if swapped is None:
+        end(draft, lease, On.NO_EQUAL, "its card was taken out of the pool and no equal one is free")
+        return
+    lease = swapped
+    has = {h.slot for h in draft.held(lease.label) if h.turn is Turn.HAS} >= set(lease.slots)
+    cards = [draft.cards[s] for s in lease.slots]
+    if has and not under_way(draft, lease.machine) and all(sight.there(c, lease.machine) for c in cards):
+        step(draft, lease, On.SEEN_THERE, why="its devices are on its machine already")
+        return
+    _wait_for_window(draft, ctx, watch_window(draft, sight, lease), has)
+
+
+def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
+    """Change holds for equal cards that are free now, if that is sooner or the own one is aside. None: no equal one left."""
+    for hold in draft.held(lease.label):
+        card = draft.cards[hold.slot]
+        bad = card.aside is not None or card.doubted
+        if sight.settings(card) is None or sight.there(card, lease.machine):
+            continue  # unknown is no difference; put there by hand is as good
+        if not bad and hold.turn is Turn.HAS and sight.clean(card):
+            continue
+        equal = _equal_free(draft, sight, card)
+        if equal is None:
+            if bad:
+                return None
+            continue
+        draft.free(lease.label, (hold.slot,))
+        draft.hold(equal.name, Turn.HAS, lease.label)
+        slots = tuple(equal.name if s == hold.slot else s for s in lease.slots)
+        why = f"{equal.name} instead of {hold.slot}"
+        lease = step(draft, lease, On.SLOT_CHANGED, why=why, slots=slots, free_since=None)
+    return lease
+
+
+def _equal_free(draft: Draft, sight: Sight, like: Card) -> Card | None:
+    """A card of the same kind and host that is free and clean."""
+    return next(
+        (
+            c
+            for c in sorted(draft.cards.values(), key=lambda c: c.name)
+            if (c.kind, c.vcenter, c.host) == (like.kind, like.vcenter, like.host)
+            and c.aside is None
+            and not c.doubted
+            and draft.holder(c.name, Turn.HAS) is None
+            and sight.usable(c)
+            and sight.clean(c)
+        ),
+        None,
+    )
+
+
+def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
+    """A free device that is not put on: told at 4 h and 20 h, given up at 24 h if somebody waits."""
+    policy = ctx.policy
+    free = has and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots)
+    if not free or lease.free_since is None:
+        if free or lease.free_since is not None:
+            if not free and not fresh(draft, ctx.sight, lease.machine):
+                return
+            lease = replace(lease, free_since=draft.now if free else None)
+            draft.put(lease)
+            if free:
+                _now_is_late(draft, ctx, lease)
+        return
+    if not ctx.acting:
+        return  # it is the bot that does nothing just now
+    waited = draft.now - lease.free_since
+    if waited >= policy.reserved_free and contended(draft, lease.kind):
+        end(draft, lease, On.NOT_USED, "the card lay free for 24 hours and others wait", rest=no_window(draft.now))
+        return
+    for warn in policy.reserved_warn:
+        if waited >= warn:
+            once = f"{lease.label}:{lease.free_since.isoformat()}:{warn}"
+            until = lease.free_since + policy.reserved_free
+            draft.tell(News(NewsKind.FREE_UNUSED, lease.person, once=once, lease=lease, until=until))
+
+
+def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """A "now" that had to wait for its device: from here it counts, but outside working hours the owner is asked again."""
+    for agreement in list(draft.agreements.values()):
+        if not agreement.now or agreement.machine != lease.machine or agreement.label != lease.label:
+            continue
+        if agreement.state is not AgreementState.OPEN:
+            continue  # over in this very round
+        person = ctx.people.get(agreement.person)
+        waited = draft.now - agreement.made > ctx.policy.now_within
+        if waited and person is not None and not hours.is_working(draft.now, person.zone, ctx.policy):
+            windows.withdraw(draft, agreement, "bot")
+            ask_window(draft, lease, "the card is here now, and it is outside your working hours")
+        else:
+            draft.put(windows.rebase_now(agreement, draft.now, ctx.policy))

@@ -1,0 +1,71 @@
+"""A lease that is on its way back: handed on, clean, or still there after a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.leases.common import Round, fresh, under_way, watch_window
+from bot.domain.leases.ends import end, split
+from bot.domain.lifecycle import On
+from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
+from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.domain.queue import contended
+
+
+def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """One round of it."""
+    remaining = _hand_on(draft, lease)
+    if remaining is None:
+        return
+    lease = remaining
+    if fresh(draft, ctx.sight, lease.machine) and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots):
+        ended = end(draft, lease, On.CLEAN, lease.reason, by=lease.ended_by)
+        machine = draft.machines.get(lease.machine)
+        news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)
+        draft.tell(news)
+        return
+    _firm(draft, ctx, watch_window(draft, ctx.sight, lease))
+
+
+def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
+    """Slots whose next lease is for the same machine are handed on without a power cycle. None: that was all of it."""
+    if under_way(draft, lease.machine) or lease.fault:
+        return lease
+    here = tuple(
+        s
+        for s in lease.slots
+        if (after := draft.leases.get(draft.holder(s, Turn.NEXT) or "")) is not None
+        and after.machine == lease.machine
+        and after.state is LeaseState.RESERVED
+    )
+    if not here:
+        return lease
+    part = (
+        lease if set(here) == set(lease.slots) else split(draft, lease, here, On.RELEASE, lease.ended_by, lease.reason)
+    )
+    ended = end(draft, part, On.HANDED_ON, "handed on without a restart", by=part.ended_by)
+    machine = draft.machines.get(lease.machine)
+    draft.tell(News(NewsKind.HANDED_ON, lease.person, lease=ended, machine=machine, slots=here))
+    return None if part.label == lease.label else draft.leases[lease.label]
+
+
+def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """24 h after the end the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
+    wanted = contended(draft, lease.kind) or any(draft.holder(s, Turn.NEXT) for s in lease.slots)
+    late = draft.now - lease.changed >= ctx.policy.stuck_return or lease.not_nows >= 2
+    if not (ctx.acting and wanted and late) or under_way(draft, lease.machine) or _has_firm(draft, lease.machine):
+        return
+    if not any(ctx.sight.there(draft.cards[s], lease.machine) for s in lease.slots):
+        return  # no restart of its machine would help, or it cannot be seen
+    machine = draft.machines[lease.machine]
+    agreement: Agreement = windows.firm_night(draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label)
+    start = agreement.window.start if agreement.window else None
+    for to in (*machine.owners, ADMINS, CHANNEL):
+        news = News(NewsKind.FIRM_WINDOW, to, lease=lease, machine=machine, agreement=agreement, until=start)
+        draft.tell(replace(news, once=f"{lease.label}:{agreement.number}"))
+
+
+def _has_firm(draft: Draft, machine: MachineId) -> bool:
+    return any(a.firm and a.machine == machine and a.state is AgreementState.OPEN for a in draft.agreements.values())

@@ -1,0 +1,153 @@
+"""A machine that is off: what comes off, then what is put on if it is clean, then power back as it was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_LEASE, On, step
+from bot.domain.model import (
+    AgreementState,
+    CallKind,
+    LeaseState,
+    Machine,
+    Move,
+    Outcome,
+    Power,
+    Wish,
+    Work,
+)
+from bot.domain.moves.calls import call, in_flight, journal, tell, waits
+from bot.domain.moves.common import Round, bar, blame, seen_changes, seen_since, there, undo
+from bot.domain.moves.undoing import undoing
+
+NO_EFFECT = timedelta(seconds=30)
+"""A change that vCenter answered well and no look shows is asked again after that."""
+
+
+def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """Off: what comes off, then what is put on if it is clean, then power back as it was found."""
+    if power is Power.ON:
+        dropped = step(
+            draft,
+            move,
+            On.SEEN_ON_EARLY,
+            reason="somebody started it meanwhile",
+            steps=journal(move, draft.now, "started_by_hand"),
+        )
+        bar(draft, move, "somebody started it meanwhile")
+        tell(draft, dropped)
+        return
+    if power is not Power.OFF or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return
+    c = move.call
+    if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED:
+        _refused_change(draft, move)
+        return
+    takes = tuple(w for w in _live(draft, move, Work.TAKE) if there(draft, ctx, w) is True)
+    puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False)
+    move = seen_changes(draft, ctx, move)
+    if takes or puts:
+        if _must_close(draft, move):
+            _close_early(draft, ctx, move, bool(_done_something(move)))
+            return
+        if takes:
+            _ask_change(draft, ctx, move, (), takes)
+            return
+        clean = tuple(w for w in puts if ctx.sight.clean(draft.cards[w.slot]))
+        whole = tuple(w for w in clean if {x.slot for x in puts if x.label == w.label} <= {x.slot for x in clean})
+        if whole:
+            _ask_change(draft, ctx, move, whole, ())
+            return
+        move = replace(move, left_out=(*move.left_out, *puts), wishes=tuple(w for w in move.wishes if w not in puts))
+    read_back(draft, ctx, move)
+
+
+def _live(draft: Draft, move: Move, work: Work) -> list[Wish]:
+    """The wishes of a kind that still hold: a lease that ended meanwhile wants nothing, one that returns wants its device off."""
+    found = []
+    for wish in move.wishes:
+        lease = draft.leases.get(wish.label)
+        if lease is None or lease.state not in OPEN_LEASE or wish.slot not in lease.slots:
+            continue
+        now_work = Work.TAKE if lease.state is LeaseState.RETURNING else wish.work
+        if now_work is work and not (work is Work.PUT and lease.state is not LeaseState.MOVING):
+            found.append(replace(wish, work=now_work))
+    return found
+
+
+def _must_close(draft: Draft, move: Move) -> bool:
+    """Whether nothing more may be changed: the window is over or taken back. A machine found off needs no window."""
+    if not move.was_on or move.window is None:
+        return False
+    agreement = draft.agreements.get(move.agreement or 0)
+    # One that was taken back in an earlier transaction is not among the open ones any more.
+    withdrawn = move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN)
+    return withdrawn or draft.now >= move.window.end
+
+
+def _done_something(move: Move) -> tuple[str, ...]:
+    return tuple(s.what for s in move.steps if s.what in ("taken", "put"))
+
+
+def _close_early(draft: Draft, ctx: Round, move: Move, changed: bool) -> None:
+    """The window is over while the machine is off: changed, then forward; nothing changed, then back."""
+    if changed:
+        read_back(draft, ctx, replace(move, reason="the agreed time was over"))
+    else:
+        back = undo(draft, move, On.WITHDRAWN, "the agreed time was over before anything was changed")
+        undoing(draft, ctx, draft.machines[move.machine], back, Power.OFF)
+
+
+def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> None:
+    """Write the change down; a conflict, a busy machine or a lost reply is decided anew like this, with pauses."""
+    if not ctx.acting or waits(draft, move) or _no_effect_yet(draft, move, puts, takes):
+        draft.put(move)
+        return
+    if puts:
+        _remember_memory(draft, ctx, move)
+    step(draft, move, On.CHANGE, changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, puts, takes))
+
+
+def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:
+    """Whether the same change was answered well less than half a minute ago and only cannot be seen."""
+    c = move.call
+    same = (
+        c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.DONE and (c.puts, c.takes) == (puts, takes)
+    )
+    return same and c is not None and c.answered is not None and draft.now - c.answered < NO_EFFECT
+
+
+def _remember_memory(draft: Draft, ctx: Round, move: Move) -> None:
+    """Write down what the machine's memory settings are before its first card is put on, to go back to with the last one."""
+    machine, seen = draft.machines[move.machine], ctx.sight.machine(move.machine)
+    if machine.lock_before is None and seen is not None and not seen.cards:
+        draft.put(replace(machine, reservation_before=seen.reservation_mb, lock_before=seen.memory_locked))
+
+
+def _refused_change(draft: Draft, move: Move) -> None:
+    """Refused for good: a card to blame goes aside; the way back."""
+    c = move.call
+    assert c is not None
+    blame(draft, move, c.card, c.reason)
+    back = step(
+        draft, move, On.REFUSED, undo=True, reason=c.reason, steps=journal(move, draft.now, "refused", c.reason)
+    )
+    tell(draft, back)
+
+
+def read_back(draft: Draft, ctx: Round, move: Move) -> None:
+    """All read back: on again if it was on, or if its owner wants it on."""
+    if move.was_on or move.wants_on:
+        if not ctx.acting:
+            draft.put(move)
+            return
+        fields: dict[str, Any] = {"wishes": move.wishes, "left_out": move.left_out, "reason": move.reason}
+        steps = journal(move, draft.now, "starting")
+        on = step(draft, move, On.READ_BACK, steps=steps, **fields, **call(draft, move, CallKind.POWER_ON, ctx.run))
+        tell(draft, on)
+        return
+    done = step(draft, move, On.READ_BACK_OFF, steps=journal(move, draft.now, "done_off"))
+    tell(draft, done)

@@ -1,0 +1,135 @@
+"""What the states of a move share: the round, barring a window, the way back, and what a look shows of a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.leases.common import ask_window, fresh
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    BOT,
+    AgreementKind,
+    AgreementState,
+    AsideWhy,
+    CallKind,
+    LeaseState,
+    Machine,
+    Move,
+    Skip,
+    SlotId,
+    Wish,
+)
+from bot.domain.moves.calls import journal, tell
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.pool import set_aside
+from bot.domain.sight import Sight
+
+PAUSES = (
+    timedelta(seconds=30),
+    timedelta(minutes=1),
+    timedelta(minutes=2),
+    timedelta(minutes=5),
+    timedelta(minutes=10),
+)
+"""Growing pauses between asking again."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What settling needs besides the draft."""
+
+    sight: Sight
+    policy: Policy
+    run: str
+    acting: bool  # whether calls may be written now
+
+
+def bar(draft: Draft, move: Move, why: str) -> None:
+    """The window that this move used is not used again: a named one is over, of a standing one this occurrence is skipped."""
+    agreement = draft.agreements.get(move.agreement or 0)
+    if agreement is None or agreement.state is not AgreementState.OPEN or move.window is None:
+        return
+    if agreement.kind is AgreementKind.NAMED:
+        windows.use(draft, agreement, why)
+    else:
+        skips = (*agreement.skips, Skip(move.window.start, BOT))
+        step(draft, agreement, On.SKIPPED, why=why, skips=skips)
+
+
+def undo(draft: Draft, move: Move, event: On, why: str) -> Move:
+    """A shutdown cannot be called back: on again as soon as it is off, nothing changed."""
+    undone = step(draft, move, event, undo=True, reason=why, steps=journal(move, draft.now, "undoing", why))
+    return tell(draft, undone)
+
+
+def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why: str) -> None:
+    for to in (*machine.owners, ADMINS):
+        once = f"{move.number}:{move.state}:{move.calls}"
+        draft.tell(News(kind, to, once=once, move=move, machine=machine, reason=why))
+
+
+def there(draft: Draft, ctx: Round, wish: Wish) -> bool | None:
+    lease = draft.leases.get(wish.label)
+    return ctx.sight.there(draft.cards[wish.slot], lease.machine) if lease is not None else None
+
+
+def seen_since(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether the look began after the last call was answered."""
+    return fresh(draft, ctx.sight, move.machine)
+
+
+def seen_changes(draft: Draft, ctx: Round, move: Move) -> Move:
+    """Write into the journal what the look shows of the last change."""
+    c = move.call
+    if c is None or c.kind is not CallKind.CHANGE:
+        return move
+    taken = tuple(w for w in c.takes if there(draft, ctx, w) is False)
+    put = tuple(w for w in c.puts if there(draft, ctx, w) is True)
+    steps = move.steps
+    for what, done in (("taken", taken), ("put", put)):
+        detail = " ".join(f"{w.label} {w.slot}" for w in done)
+        if done and not any(s.what == what and s.detail == detail for s in steps):
+            steps = journal(replace(move, steps=steps), draft.now, what, detail)
+    if steps == move.steps:
+        return move
+    move = replace(move, steps=steps)
+    draft.put(move)
+    return tell(draft, move)
+
+
+def blame(draft: Draft, move: Move, pci: str, why: str) -> None:
+    """Set the card aside that a refusal names, if it is one of this move's."""
+    slots: set[SlotId] = {w.slot for w in move.wishes}
+    for slot in slots:
+        if pci and draft.cards[slot].pci == pci:
+            set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, why)
+
+
+def went_back(draft: Draft, move: Move) -> None:
+    """Tell the owners that everything is as before, and ask whoever still wants a change for another window."""
+    machine = draft.machines[move.machine]
+    for to in machine.owners:
+        draft.tell(
+            News(NewsKind.UNDONE, to, key=f"undone:{move.number}", move=move, machine=machine, reason=move.reason)
+        )
+    for label in sorted({w.label for w in move.wishes}):
+        lease = draft.leases.get(label)
+        if lease is not None and lease.state is LeaseState.RETURNING:
+            draft.put(step(draft, lease, On.ASK_AGAIN, why=move.reason, changed=lease.changed))
+            ask_window(draft, lease, move.reason)
+
+
+def asked_last(move: Move) -> datetime:
+    """When the guest was last asked to stop, as far as this move knows."""
+    c = move.call
+    first = move.shutdown_at or move.changed
+    return max(first, c.asked) if c is not None and c.kind is CallKind.SHUTDOWN else first
+
+
+def asked_before(move: Move) -> bool:
+    """Whether the last shutdown call repeats one whose answer was lost: the guest may be stopping, so a refusal says little."""
+    return asked_last(move) != (move.shutdown_at or move.changed)

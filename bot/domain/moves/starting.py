@@ -1,0 +1,123 @@
+"""Power back on: asked, seen, refused; then on and to be proven; or stuck, which needs a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.leases.common import fresh
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    AgreementKind,
+    AgreementState,
+    CallKind,
+    LeaseState,
+    Machine,
+    Move,
+    Outcome,
+    Power,
+    Work,
+)
+from bot.domain.moves.calls import call, in_flight, journal, tell, waits
+from bot.domain.moves.common import PAUSES, Round, bar, blame, seen_since, there, went_back
+from bot.domain.news import ADMINS, News, NewsKind
+
+
+def starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """Power-on asked: seen on, refused, or asked again."""
+    if power is Power.ON:
+        if move.off_at is not None:
+            lasted = draft.now - (move.shutdown_at or move.off_at)
+            if move.was_on and not move.undo and lasted <= ctx.policy.late_off:  # longer is an outage, not a restart
+                seconds = max(1, round(lasted.total_seconds()))
+                draft.put(replace(machine, durations_s=(*machine.durations_s, seconds)[-10:]))
+        on = step(draft, move, On.SEEN_ON, on_at=draft.now, steps=journal(move, draft.now, "on"))
+        tell(draft, on)
+        proving(draft, ctx, draft.machines[move.machine], on, power)
+        return
+    if in_flight(move, ctx.run):
+        return
+    c = move.call
+    if c is not None and c.kind is CallKind.POWER_ON and c.outcome is Outcome.REFUSED:
+        _start_refused(draft, ctx, machine, move, c.reason, c.card)
+    elif ctx.acting and _may_ask_on(draft, ctx, move):
+        step(draft, move, On.AGAIN, changed=move.changed, **call(draft, move, CallKind.POWER_ON, ctx.run))
+
+
+def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether the power-on is to be asked (again): never asked, lost, to be repeated, or without effect for a minute."""
+    c = move.call
+    if c is None or c.kind is not CallKind.POWER_ON:
+        return True
+    if c.outcome is Outcome.AGAIN:
+        return not waits(draft, move) and seen_since(draft, ctx, move)
+    return (
+        c.answered is not None
+        and draft.now - c.answered >= timedelta(minutes=1)
+        and fresh(draft, ctx.sight, move.machine)
+    )
+
+
+def _start_refused(draft: Draft, ctx: Round, machine: Machine, move: Move, why: str, pci: str) -> None:
+    """With something put on, that comes off again; with nothing put on, a person is needed at once."""
+    put = [w for w in move.wishes if w.work is Work.PUT and there(draft, ctx, w) is True]
+    if put:
+        blame(draft, move, pci, why)
+        back = step(
+            draft, move, On.START_REFUSED, undo=True, reason=why, steps=journal(move, draft.now, "start_refused", why)
+        )
+        tell(draft, back)
+        return
+    stuck = step(draft, move, On.START_REFUSED_BARE, reason=why, steps=journal(move, draft.now, "stuck", why))
+    tell(draft, stuck)
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=why))
+
+
+def proving(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """On: done when what was put on is proven (its lease's own table says how), or nothing was put on."""
+    if power is not Power.ON:
+        _finish(draft, ctx, move, On.OFF_AGAIN)
+        return
+    puts = [w for w in move.wishes if w.work is Work.PUT]
+    open_puts = [w for w in puts if (x := draft.leases.get(w.label)) and x.state is LeaseState.MOVING]
+    if not open_puts or move.undo:
+        _finish(draft, ctx, move, On.PROOF)
+    elif move.on_at is not None and draft.now - move.on_at >= ctx.policy.seen_in_guest:
+        bound = all(ctx.sight.works_on(draft.cards[w.slot], move.machine) for w in open_puts)
+        _finish(draft, ctx, move, On.PROOF if bound else On.NOT_BOUND)
+
+
+def _finish(draft: Draft, ctx: Round, move: Move, event: On) -> None:
+    """The power cycle is over: its agreement is used, and those who wait for another one are asked."""
+    agreement = draft.agreements.get(move.agreement or 0)
+    if agreement is not None and agreement.state is AgreementState.OPEN and agreement.kind is AgreementKind.NAMED:
+        windows.use(draft, agreement, f"m{move.number}")
+    elif move.undo:
+        bar(draft, move, move.reason)
+    seen = [w for w in move.wishes if w.work is Work.PUT and draft.leases.get(w.label, None)]
+    what = "undone" if move.undo else "done"
+    detail = " ".join(w.slot for w in seen)
+    done = step(draft, move, event, steps=journal(move, draft.now, what, detail))
+    tell(draft, done)
+    if move.undo:
+        went_back(draft, done)
+
+
+def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
+    """Power-on asked again with growing pauses, without end; seen on, it is mended."""
+    if power is Power.ON:
+        tell(draft, step(draft, move, On.MENDED, reason=move.reason, steps=journal(move, draft.now, "on")))
+        return
+    if in_flight(move, ctx.run) or not ctx.acting:
+        return
+    c = move.call
+    asked: datetime = c.answered or c.asked if c is not None else move.changed
+    if draft.now - asked >= _again_at(move):
+        step(draft, move, On.AGAIN, changed=move.changed, **call(draft, move, CallKind.POWER_ON, ctx.run))
+
+
+def _again_at(move: Move) -> timedelta:
+    return PAUSES[min(move.calls, len(PAUSES) - 1)]

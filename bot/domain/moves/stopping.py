@@ -1,0 +1,86 @@
+"""A machine whose guest was asked to shut down: seen off, taken back, hanging, or started again by somebody."""
+
+from __future__ import annotations
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    AgreementState,
+    CallKind,
+    Machine,
+    Move,
+    Outcome,
+    Power,
+)
+from bot.domain.moves.calls import call, in_flight, journal, tell, waits
+from bot.domain.moves.changing import changing
+from bot.domain.moves.common import Round, asked_before, asked_last, bar, seen_since, tell_owners, undo
+from bot.domain.news import NewsKind
+
+
+def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """The shutdown was asked: seen off, taken back, hanging, or lost."""
+    if power is Power.OFF:
+        steps = journal(move, draft.now, "off")
+        _go_changing(draft, ctx, step(draft, move, On.SEEN_OFF, off_at=draft.now, steps=steps))
+        return
+    if move.shutdown_at is not None and ctx.sight.started_after(move.machine, move.shutdown_at):
+        _started_by_hand(draft, machine, move)
+        return
+    agreement = draft.agreements.get(move.agreement or 0)
+    allowed = agreement is not None and agreement.state is AgreementState.OPEN
+    inside = move.window is not None and move.window.holds(draft.now)
+    skipped = agreement is not None and any(move.window and s.start == move.window.start for s in agreement.skips)
+    if not allowed or not inside or skipped:
+        why = "not now was said" if skipped or not allowed else "the agreed time is over"
+        undo(draft, move, On.WITHDRAWN, f"{why} before the machine was off")
+        return
+    if in_flight(move, ctx.run):
+        return
+    c = move.call
+    late = draft.now - asked_last(move) >= ctx.policy.guest_shutdown
+    if c is not None and c.outcome is Outcome.REFUSED and (late or not asked_before(move)):
+        undone = undo(draft, move, On.REFUSED, c.reason)
+        tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
+    elif c is not None and c.outcome is Outcome.AGAIN:
+        # Nobody knows whether the guest heard it: the time that it may take counts from the next asking.
+        if ctx.acting and not waits(draft, move) and seen_since(draft, ctx, move):
+            step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
+    elif late:
+        _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
+
+
+def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool) -> None:
+    """Not off in time: a hard stop if that was agreed beforehand, else the way back."""
+    c = move.call
+    if hard:
+        asked = c is not None and c.kind is CallKind.HARD_STOP and c.outcome in (Outcome.ASKED, Outcome.DONE)
+        if ctx.acting and not asked and not (c and c.kind is CallKind.HARD_STOP and waits(draft, move)):
+            steps = journal(move, draft.now, "hard_stop")
+            step(
+                draft,
+                move,
+                On.HARD,
+                steps=steps,
+                changed=move.changed,
+                **call(draft, move, CallKind.HARD_STOP, ctx.run),
+            )
+        return
+    undone = undo(draft, move, On.HANGS, "the guest did not shut down in time")
+    tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, "it did not shut down within 5 minutes")
+
+
+def _started_by_hand(draft: Draft, machine: Machine, move: Move) -> None:
+    """Somebody wants it on: "not now" for this window, wishes planned anew, no second shutdown in it."""
+    why = "somebody started it again"
+    bar(draft, move, why)
+    dropped = step(draft, move, On.STARTED_BY_HAND, reason=why, steps=journal(move, draft.now, "started_by_hand"))
+    tell(draft, dropped)
+    tell_owners(draft, machine, NewsKind.NOT_NOW, dropped, why)
+
+
+def _go_changing(draft: Draft, ctx: Round, move: Move) -> None:
+    """Just seen off: tell it, and look at once what is to be changed."""
+    tell(draft, move)
+    machine = draft.machines[move.machine]
+    changing(draft, ctx, machine, move, Power.OFF)

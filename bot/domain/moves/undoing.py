@@ -1,0 +1,118 @@
+"""The way back: what was put on comes off again, and power goes back as it was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    AgreementState,
+    CallKind,
+    Machine,
+    Move,
+    Outcome,
+    Power,
+    Wish,
+    Work,
+)
+from bot.domain.moves.calls import call, in_flight, journal, tell, waits
+from bot.domain.moves.common import (
+    Round,
+    asked_before,
+    asked_last,
+    bar,
+    seen_changes,
+    seen_since,
+    there,
+    went_back,
+)
+from bot.domain.news import ADMINS, News, NewsKind
+
+
+def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """Off: what was put on comes off, then power-on. Still on: wait for a late power-off for two hours."""
+    if power is Power.OFF:
+        _undo_off(draft, ctx, machine, move)
+        return
+    if power is not Power.ON or in_flight(move, ctx.run):
+        return
+    since = move.shutdown_at or move.changed
+    if move.off_at is not None or ctx.sight.started_after(move.machine, since):
+        bar(draft, move, move.reason)
+        dropped = step(
+            draft, move, On.STARTED_BY_HAND, reason=move.reason, steps=journal(move, draft.now, "started_by_hand")
+        )
+        tell(draft, dropped)
+    elif ctx.acting and (found := _new_window(draft, ctx, machine, move)) is not None:
+        again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, **found)
+        tell(draft, replace(again, steps=journal(again, draft.now, "stopping")))
+    elif draft.now - max(since, asked_last(move)) >= ctx.policy.late_off or _never_asked(move):
+        bar(draft, move, move.reason)
+        dropped = step(draft, move, On.LATE, reason=move.reason, steps=journal(move, draft.now, "dropped", move.reason))
+        tell(draft, dropped)
+        went_back(draft, dropped)
+
+
+def _never_asked(move: Move) -> bool:
+    """Whether the guest was never asked to stop: the call was refused, so no late power-off can be ours."""
+    c = move.call
+    refused = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome is Outcome.REFUSED
+    return refused and not asked_before(move)
+
+
+def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[str, Any] | None:
+    """An owner agreed anew, after we gave up: the fields that ask for the shutdown again (a hard stop if agreed)."""
+    usual = windows.usual(machine, ctx.policy)
+    newer = [
+        a
+        for a in draft.agreements.values()
+        if a.machine == machine.uuid and a.state is AgreementState.OPEN and a.made > move.changed
+    ]
+    found = windows.open_window(newer, machine.uuid, draft.now, usual, ctx.policy)
+    if found is None:
+        return None
+    agreement, window = found
+    return {"agreement": agreement.number, "window": window, **call(draft, move, CallKind.SHUTDOWN, ctx.run)}
+
+
+def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
+    """Off on the way back: what this cycle put on comes off again, then power as it was found."""
+    if move.off_at is None:
+        move = replace(move, off_at=draft.now, steps=journal(move, draft.now, "off"))
+        draft.put(move)
+    if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return
+    c = move.call
+    put = tuple(
+        replace(w, work=Work.TAKE)
+        for w in move.wishes
+        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, w)
+    )
+    if put:
+        if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED and c.takes:
+            stuck = step(draft, move, On.REFUSED, reason=c.reason, steps=journal(move, draft.now, "stuck", c.reason))
+            tell(draft, stuck)
+            for to in (*machine.owners, ADMINS):
+                draft.tell(
+                    News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=c.reason)
+                )
+        elif ctx.acting and not waits(draft, move):
+            step(draft, move, On.CHANGE, changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, (), put))
+        return
+    move = seen_changes(draft, ctx, move)
+    if not (move.was_on or move.wants_on):
+        dropped = step(draft, move, On.UNDONE_OFF, steps=journal(move, draft.now, "undone"))
+        tell(draft, dropped)
+        went_back(draft, dropped)
+    elif ctx.acting:
+        steps = journal(move, draft.now, "starting")
+        tell(draft, step(draft, move, On.UNDONE, steps=steps, **call(draft, move, CallKind.POWER_ON, ctx.run)))
+
+
+def _ours(draft: Draft, wish: Wish) -> bool:
+    """Whether a device on the machine was put there by this cycle: its lease never became active."""
+    lease = draft.leases.get(wish.label)
+    return lease is not None and lease.active_since is None

@@ -1,0 +1,288 @@
+"""Promised waiting times: when a request is served, likely and at the latest, and the one fact behind it.
+
+Asked by answers, ``why`` and the board. It plays the line forward over the ends of the open leases, twice: as it will likely go, and as
+it goes at worst. *At the latest* includes work that runs on, holders who extend once, keep silent or say "not now", and people ahead
+who answer late; it assumes that machines shut down when asked, that nothing breaks, and that the one who asks answers when asked.
+
+First come, first served without passing has no anomalies: if nobody ahead is served later than their worst time, nor keeps the
+devices longer, nobody behind is served later than theirs. So the worst is played with each one's own worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bot.domain import hours, windows
+from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.model import (
+    Agreement,
+    AgreementState,
+    Card,
+    Hold,
+    Lease,
+    LeaseState,
+    Length,
+    Machine,
+    MachineId,
+    Move,
+    PersonId,
+    Request,
+    RequestState,
+    SlotId,
+    Turn,
+)
+from bot.domain.planner import end_of
+from bot.domain.policy import Policy
+from bot.domain.queue import line
+from bot.domain.sight import Sight
+
+ROUND = timedelta(minutes=1)
+"""More than the time between two rounds: what is due is seen by then."""
+
+
+class Open(Protocol):
+    """Books or a draft."""
+
+    @property
+    def cards(self) -> Mapping[SlotId, Card]: ...
+    @property
+    def machines(self) -> Mapping[MachineId, Machine]: ...
+    @property
+    def requests(self) -> Mapping[int, Request]: ...
+    @property
+    def leases(self) -> Mapping[str, Lease]: ...
+    @property
+    def moves(self) -> Mapping[int, Move]: ...
+    @property
+    def agreements(self) -> Mapping[int, Agreement]: ...
+    @property
+    def holds(self) -> frozenset[Hold] | set[Hold]: ...
+
+
+@dataclass(frozen=True)
+class Promise:
+    """When a request is served: likely and at the latest, with the one fact behind it."""
+
+    likely: datetime | None  # None: not known
+    latest: datetime | None  # None: not known
+    cause: str  # free_now, own_end, over_time, returning, moving, reserved, behind, aside, none
+    who: PersonId = ""  # whose card decides it
+    at: datetime | None = None  # the time that decides it
+    slots: tuple[SlotId, ...] = ()  # the slots counted on
+
+
+@dataclass(frozen=True)
+class _Free:
+    """When a slot is expected to be free."""
+
+    likely: datetime
+    latest: datetime
+    slot: SlotId
+    cause: str
+    who: PersonId = ""
+    at: datetime | None = None
+
+
+def promise(
+    books: Open,
+    request: Request,
+    now: datetime,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str],
+    sight: Sight | None = None,
+) -> Promise:
+    """Play the line forward to a request.
+
+    :param sight: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on
+    """
+    return _Play(books, now, policy, zone_of, sight).promise(request)
+
+
+class _Play:
+    """One playing of the line. Lives for one promise."""
+
+    def __init__(
+        self, books: Open, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str], sight: Sight | None
+    ) -> None:
+        self.books, self.now, self.policy, self.zone_of, self.sight = books, now, policy, zone_of, sight
+        self.takes: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
+        self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
+
+    def promise(self, request: Request) -> Promise:
+        """See :func:`promise`."""
+        cards = [c for c in self.books.cards.values() if c.kind == request.kind]
+        frees = [f for c in cards if (f := self.free(c, request)) is not None]
+        mine = {h.slot for h in self.books.holds if h.label == str(request.number)}
+        if mine:  # offered: these are kept for it
+            frees, ahead = [f for f in frees if f.slot in mine], []
+        else:
+            ahead = [r for r in line(self.books) if r.kind == request.kind and r.number != request.number]
+            before = (request.asked, request.number)
+            ahead = [r for r in ahead if (r.asked, r.number) < before or r.state is RequestState.OFFERED]
+        likely = sorted(frees, key=lambda f: (f.likely, f.latest, f.slot))
+        for other in (r for r in ahead if r.rest is None):
+            likely = self._serve_likely(likely, other)
+        worst = sorted(f.latest for f in frees)
+        for other in ahead:  # one who rests now may come back to the old place
+            worst = self._serve_worst(worst, other)
+        if len(likely) < request.count or len(worst) < request.count:
+            return Promise(None, None, "aside" if any(c.aside for c in cards) else "none")
+        counted = likely[: request.count]
+        last = max(counted, key=lambda f: f.likely)
+        soon = max(self.now, last.likely)
+        found = self._likely(request, soon)
+        latest = max(found, self._latest(request, max(self.now, worst[request.count - 1])))
+        return Promise(found, latest, last.cause, last.who, last.at, tuple(f.slot for f in counted))
+
+    # ---- the line
+
+    def _serve_likely(self, free: list[_Free], other: Request) -> list[_Free]:
+        """The slots after somebody ahead has taken theirs, all together; free again when their time is over."""
+        if len(free) < other.count:
+            return free  # cannot be served: it does not stand in the way for ever
+        taken, rest = free[: other.count], free[other.count :]
+        start = max(self.now, *(f.likely for f in taken))
+        end = self._end(other, start)
+        again = [_Free(end, end, f.slot, "behind", other.person, end) for f in taken]
+        return sorted(rest + again, key=lambda f: (f.likely, f.latest, f.slot))
+
+    def _serve_worst(self, free: list[datetime], other: Request) -> list[datetime]:
+        """The same at worst. Nobody passes, so nothing is free for those behind before it was this one's turn."""
+        if len(free) < other.count:
+            return free
+        turn = max(self.now, free[other.count - 1])
+        answered = hours.add_working(turn + ROUND, self.policy.accept_by, self.zone_of(other.person), self.policy)
+        back = self._back(other.terms.length, self._starts(answered), other.person)
+        return sorted([max(turn, f) for f in free[other.count :]] + [back] * other.count)
+
+    def _end(self, other: Request, start: datetime) -> datetime:
+        return end_of(other.terms.length, start, self.zone_of(other.person), self.policy)
+
+    # ---- the slots
+
+    def free(self, card: Card, request: Request) -> _Free | None:
+        """When a card is expected back; None: out of the pool, or taken by a stranger."""
+        if card.aside is not None or card.doubted:
+            return None
+        label, after = self.takes.get(card.name), self.nexts.get(card.name)
+        if label is None:
+            elsewhere = self.sight is not None and self.sight.settings(card)
+            return None if elsewhere else _Free(self.now, self.now, card.name, "free_now")
+        free = self._of(label, card.name)
+        if free is None or after is None or after == str(request.number):
+            return free
+        return self._after(free, after)
+
+    def _after(self, free: _Free, label: str) -> _Free:
+        """Somebody is next for the slot."""
+        lease = self.books.leases.get(label)
+        if lease is None:  # an offer: whoever has it stands in the line
+            return free
+        end = end_of(lease.terms.length, free.likely, self.zone_of(lease.person), self.policy)
+        worst = self._back(lease.terms.length, self._starts(free.latest), lease.person)
+        return _Free(end, worst, free.slot, "behind", lease.person, end)
+
+    def _of(self, label: str, slot: SlotId) -> _Free | None:
+        """When the slot that a label has is expected back."""
+        lease = self.books.leases.get(label)
+        if lease is None or lease.state not in OPEN_LEASE:  # an offer: whoever has it stands in the line
+            person = self.books.requests[int(label)].person if label.isdigit() else ""
+            return _Free(self.now, self.now, slot, "reserved", person, self.now)
+        if lease.fault:
+            return None
+        if lease.state is LeaseState.RETURNING:
+            return self._returning(lease, slot)
+        zone = self.zone_of(lease.person)
+        if lease.state is LeaseState.ACTIVE and lease.end is not None:
+            cause = "own_end" if lease.end > self.now else "over_time"
+            likely = max(lease.end, self.now)
+            longer = likely + (timedelta(0) if lease.extended else self.policy.extend_waiting)
+            return _Free(likely, self._night(self._quiet(longer), zone), slot, cause, lease.person, lease.end)
+        end = end_of(lease.terms.length, self.now, zone, self.policy)
+        cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
+        start = self.now if lease.state is LeaseState.MOVING else lease.free_since or self.now
+        worst = self._back(lease.terms.length, self._starts(start), lease.person)
+        return _Free(end, worst, slot, cause, lease.person, end)
+
+    def _returning(self, lease: Lease, slot: SlotId) -> _Free:
+        """It is on its way back: in a window that is agreed, at worst in the night that the terms give."""
+        machine = self.books.machines.get(lease.machine)
+        usual = windows.usual(machine, self.policy) if machine else self.policy.usual_first
+        mine = self._agreed(lease.machine, lease.label)
+        firm = [a.window.end for a in mine if a.firm and a.window is not None]
+        zone = self.zone_of(lease.person)
+        worst = max(firm) if firm else self._night(max(self.now, lease.changed + self.policy.stuck_return), zone)
+        found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
+        if found is None:
+            night = windows.next_night(max(self.now, lease.changed + self.policy.stuck_return), zone, self.policy)
+            return _Free(night.start, worst, slot, "returning", lease.person, night.end)
+        start = found[1].start
+        likely = max(self.now, start) + usual
+        return _Free(likely, max(worst, likely), slot, "returning", lease.person, start)
+
+    def _agreed(self, machine: MachineId, label: str) -> list[Agreement]:
+        """The open agreements that may serve a label."""
+        return [
+            a
+            for a in self.books.agreements.values()
+            if a.machine == machine and a.state is AgreementState.OPEN and (a.firm or a.label in ("", label))
+        ]
+
+    # ---- the worst
+
+    def _starts(self, has: datetime) -> datetime:
+        """When the clock of one who has a device starts at worst: not put on for a day, repaired for an hour, left off."""
+        p = self.policy
+        return has + p.reserved_free + p.late_off + p.repair + p.power_on_wait
+
+    def _back(self, length: Length, start: datetime, person: PersonId) -> datetime:
+        """When a device that is taken at ``start`` is back at worst."""
+        zone = self.zone_of(person)
+        return self._night(self._quiet(end_of(length, start, zone, self.policy) + self.policy.extend_waiting), zone)
+
+    def _quiet(self, end: datetime) -> datetime:
+        """After an end: work runs on, then the holder keeps silent."""
+        return end + self.policy.running_work + self.policy.stuck_return
+
+    def _night(self, at: datetime, zone: str) -> datetime:
+        """The end of the night that the terms give then; one that a clock change cut short is not used."""
+        p = self.policy
+        night = windows.next_night(at + p.last_call + 2 * ROUND, zone, p)
+        if night.end - night.start < timedelta(hours=1):
+            night = windows.next_night(night.end, zone, p)
+        return night.end
+
+    # ---- its own restart
+
+    def _likely(self, request: Request, free: datetime) -> datetime:
+        """A free device is put on in the machine's next agreed restart, or at once when its person is asked."""
+        machine = self.books.machines.get(request.machine)
+        usual = windows.usual(machine, self.policy) if machine else self.policy.usual_first
+        mine = [a for a in self._agreed(request.machine, str(request.number)) if not a.now and not a.when_done]
+        found = windows.next_window(mine, request.machine, free, usual, self.policy)
+        later = found is not None and not self._asks_at_once(request)
+        return max(free, found[1].start if found is not None and later else free) + usual
+
+    def _asks_at_once(self, request: Request) -> bool:
+        """Whether a "now" or "when done" of it may come sooner than a window by the clock."""
+        return any(a.now or a.when_done for a in self._agreed(request.machine, str(request.number)))
+
+    def _latest(self, request: Request, free: datetime) -> datetime:
+        """At worst it is asked when its device is free, in its person's working hours, or takes the next standing window."""
+        p = self.policy
+        machine = self.books.machines.get(request.machine)
+        usual = windows.usual(machine, p) if machine else p.usual_first
+        takes = ROUND + p.last_call + p.guest_shutdown + usual + p.seen_in_guest
+        asked = hours.add_working(free + ROUND, p.accept_by, self.zone_of(request.person), p) + takes
+        mine = self._agreed(request.machine, str(request.number))
+        for agreement in mine:
+            found = windows.next_window([agreement], request.machine, free, usual, p)
+            if found is not None and not agreement.now:
+                asked = max(asked, found[1].start + takes, free + takes)
+        return asked
+
+
+__all__ = ["Promise", "promise"]
