@@ -39,8 +39,8 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
-from bot.domain.promises import promise
 from bot.domain.policy import Policy
+from bot.domain.promises import promise
 from bot.service import words
 from bot.service.ports import Reply
 
