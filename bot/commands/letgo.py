@@ -28,7 +28,10 @@ def run(ctx: Context) -> Reply:
     person = strangers.holder_for(ctx, machine, ctx.persons(heard))
     slots = tuple(card.name for card in cards)
     lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=ctx.person.id, policy=ctx.policy)
-    lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
+    if ctx.person.id in machine.owners:
+        lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
+    else:
+        lease = leases.force(ctx.draft, lease, ctx.person.id, "let go")
     if heard.window is not None and ctx.person.id in machine.owners:
         windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)
     return words.released(ctx.scene(), ctx.person.id, [lease], [])

@@ -5,6 +5,7 @@ step (in ``World``), and at the end everything must come to rest: no machine lef
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -15,8 +16,19 @@ from hypothesis import strategies as st
 from bot.domain import leases, moves, planner, pool, queue, windows
 from bot.domain.errors import Refusal
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
-from bot.domain.model import AgreementState, AsideWhy, CallKind, Job, LeaseState, Length, Power, RequestState
-from tests.domain.world import World
+from bot.domain.model import (
+    AgreementState,
+    AsideWhy,
+    CallKind,
+    Job,
+    LeaseState,
+    Length,
+    MoveState,
+    Power,
+    RequestState,
+)
+from bot.domain.news import ADMINS, NewsKind
+from tests.domain.world import PCI, Vm, World
 
 WINDOWS = (
     "now",
@@ -31,7 +43,6 @@ WINDOWS = (
 )
 LENGTHS = ("", "for 1h", "for 8h", "3d", "until tomorrow 12:00")
 VMS = ("vm-python", "vm-python-2", "vm-r", "vm-train")
-OWNER = {"vm-python": "ada", "vm-python-2": "ada", "vm-r": "bob", "vm-train": "carol"}
 
 
 class History:
@@ -40,16 +51,20 @@ class History:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.world = World()
-        self.our_offs: set[str] = set()
+        self.world.skew = self.random.choice((timedelta(0), timedelta(minutes=10), -timedelta(minutes=10)))
 
     def play(self, steps: int) -> None:
-        acts: list[Callable[[], object]] = [
+        usual: list[Callable[[], object]] = [
             self.request, self.request, self.request, self.release, self.release, self.answer, self.window, self.not_now,
             self.stop, self.start, self.extend, self.keep, self.by_hand, self.fault, self.admin, self.guest, self.crash,
         ]  # fmt: skip
+        seldom: list[Callable[[], object]] = [
+            self.owners, self.machine, self.clone, self.host, self.attach, self.adopt, self.force, self.pause, self.jump,
+            self.take_back, self.left, self.done,
+        ]  # fmt: skip
         for _ in range(steps):
             try:
-                self.random.choice(acts)()
+                self.random.choice(usual if self.random.random() < 0.75 else seldom)()
             except Refusal:
                 pass  # an ordinary no: nothing changed
             self.time()
@@ -60,28 +75,21 @@ class History:
         until = self.world.now + timedelta(seconds=amount)
         while self.world.now < until:
             self.world.now = min(until, self.world.now + step)
-            before = len(self.world.journal)
             self.world.round()
-            for act in self.world.journal[before:]:
-                if act.what in ("shutdown", "hard_stop"):
-                    self.allowed(act.vm, act.what)
 
-    def allowed(self, vm: str, what: str) -> None:
-        """Never a power-off outside an agreement, never a hard stop without consent given beforehand."""
-        move = self.world.move(vm)
-        assert move.window is not None and move.window.holds(self.world.now), f"{what} of {vm} outside its window"
-        agreement = next((a for a in self.world.books.agreements.values() if a.number == move.agreement), None)
-        assert agreement is not None, f"{what} of {vm} without an agreement"
-        assert move.window.start not in {s.start for s in agreement.skips}, "not now was said"
-        assert what == "shutdown" or agreement.hard
+    def vm(self) -> Vm:
+        return self.random.choice([v for n, v in sorted(self.world.vms.items()) if n in VMS])
+
+    def owner(self, vm: Vm) -> str:
+        return self.world.books.machines[vm.uuid].owners[0]
 
     # ---- people
 
     def request(self) -> None:
-        vm = self.random.choice(VMS)
+        vm = self.vm()
         count = self.random.choice((1, 1, 1, 2, 3, 4))
         window = self.random.choice((None, *WINDOWS))
-        self.world.request(OWNER[vm], vm, count, window, self.random.choice(LENGTHS))
+        self.world.request(self.owner(vm), vm.name, count, window, self.random.choice(LENGTHS))
 
     def some_lease(self) -> str:
         found = sorted(x.label for x in self.world.books.leases.values() if x.state in OPEN_LEASE)
@@ -110,24 +118,34 @@ class History:
                 self.world.do(lambda d: queue.withdraw(d, d.requests[request.number], person.id))
 
     def window(self) -> None:
-        vm = self.random.choice(VMS)
-        self.world.agree(OWNER[vm], vm, self.random.choice(WINDOWS))
+        vm = self.vm()
+        self.world.agree(self.owner(vm), vm.name, self.random.choice(WINDOWS))
 
     def not_now(self) -> None:
-        vm = self.random.choice(VMS)
-        self.world.do(lambda d: moves.not_now(d, d.machines[f"uuid-{vm}"], OWNER[vm], self.world.policy))
+        vm = self.vm()
+        by = self.random.choice(self.world.books.machines[vm.uuid].owners)
+        self.world.do(lambda d: moves.not_now(d, d.machines[vm.uuid], by, self.world.policy))
+
+    def take_back(self) -> None:
+        vm = self.vm()
+        self.world.do(lambda d: windows.take_back_not_now(d, d.machines[vm.uuid], self.owner(vm)))
 
     def stop(self) -> None:
         found = [m for m in self.world.books.moves.values() if m.state in OPEN_MOVE]
         if found:
             move = self.random.choice(found)
-            name = self.world.books.machines[move.machine].name
-            self.world.do(lambda d: moves.stop(d, d.moves[move.number], OWNER[name], self.world.policy))
+            by = self.world.books.machines[move.machine].owners[0]
+            self.world.do(lambda d: moves.stop(d, d.moves[move.number], by, self.world.policy))
+
+    def done(self) -> None:
+        for move in list(self.world.books.moves.values()):
+            if move.state is MoveState.STUCK and self.random.random() < 0.5:
+                self.world.do(lambda d, m=move: moves.done(d, d.moves[m.number], "dana"))
 
     def start(self) -> None:
-        vm = self.random.choice(VMS)
-        if self.world.vms[vm].power is Power.OFF:
-            self.world.do(lambda d: moves.start(d, d.machines[f"uuid-{vm}"], OWNER[vm]))
+        vm = self.vm()
+        if vm.power is Power.OFF and vm.exists:
+            self.world.do(lambda d: moves.start(d, d.machines[vm.uuid], self.owner(vm)))
 
     def extend(self) -> None:
         lease = self.world.lease(self.some_lease())
@@ -143,12 +161,11 @@ class History:
 
     def by_hand(self) -> None:
         """A user switches power; an admin moves devices."""
-        vm = self.world.vms[self.random.choice(VMS)]
-        others = {c for v in self.world.vms.values() if v is not vm and v.power is Power.ON for c in v.cards}
+        vm = self.vm()
         match self.random.randrange(3):
             case 0 if vm.power is Power.ON:
                 self.world.switch(vm.name, Power.OFF)
-            case 1 if vm.power is Power.OFF and not vm.cards & others:
+            case 1 if vm.power is Power.OFF and not self.world.clash(vm):
                 self.world.switch(vm.name, Power.ON)
             case 2 if vm.power is Power.OFF and vm.cards:
                 vm.cards.discard(sorted(vm.cards)[0])
@@ -171,13 +188,14 @@ class History:
     def admin(self) -> None:
         card = self.world.books.cards[self.random.choice(sorted(self.world.books.cards))]
         if card.aside is None:
-            self.world.do(lambda d: pool.set_aside(d, card, AsideWhy.QUARANTINED, "a test"))
+            why = self.random.choice(list(AsideWhy))
+            self.world.do(lambda d: pool.set_aside(d, card, why, "a test", "dana"))
         else:
             self.world.do(lambda d: pool.undrain(d, card, "dana"))
 
     def guest(self) -> None:
-        vm = self.world.vms[self.random.choice(VMS)]
-        match self.random.randrange(4):
+        vm = self.vm()
+        match self.random.randrange(5):
             case 0:
                 vm.jobs = () if vm.jobs else (Job(vm.owners[0], "python train.py", self.world.now, True),)
                 vm.free_since = self.world.now
@@ -187,8 +205,90 @@ class History:
                 )
             case 2:
                 vm.agent = not vm.agent
+            case 3:
+                vm.faults = () if vm.faults else ("xid 79",)
             case _:
                 vm.sees = None if vm.sees is not None else 0
+
+    def owners(self) -> None:
+        """The owners of a machine change; somebody may lose it."""
+        vm = self.vm()
+        owners = tuple(self.random.sample(("ada", "bob", "carol"), self.random.choice((1, 2))))
+        self.world.do(lambda d: pool.set_owners(d, d.machines[vm.uuid], owners, "dana"))
+
+    def left(self) -> None:
+        """Somebody leaves the workspace, or comes back."""
+        who = self.world.people["carol"]
+        self.world.people["carol"] = replace(who, active=not who.active)
+
+    def machine(self) -> None:
+        """A machine is renamed, destroyed, or comes back (re-registered: the same UUID)."""
+        vm = self.vm()
+        match self.random.randrange(3):
+            case 0 if vm.exists and self.random.random() < 0.3:
+                vm.exists, vm.power, vm.stops_at = False, Power.OFF, None
+                self.world.ours.pop(vm.name, None)
+            case 1 if not vm.exists:
+                vm.exists, vm.cards = True, set()
+            case _:
+                vm.shown = f"{vm.name}-{self.random.randrange(9)}"
+
+    def clone(self) -> None:
+        """A copy of a machine brings its cards along; later it is deleted."""
+        copy = self.world.vms.pop("copy", None)
+        vm = self.vm()
+        if copy is None and vm.exists:
+            template = self.random.random() < 0.5
+            self.world.vms["copy"] = Vm("copy", ("dana",), power=Power.OFF, cards=set(vm.cards), template=template)
+
+    def host(self) -> None:
+        """Maintenance, or the host is away."""
+        world = self.world
+        if world.maintenance or not world.connected:
+            world.maintenance, world.connected = False, True
+        elif self.random.random() < 0.5:
+            world.maintenance = True
+        else:
+            world.connected = False
+
+    def attach(self) -> None:
+        """An admin puts a card that no machine has on a machine that is off."""
+        vm = self.vm()
+        taken = {c for v in self.world.vms.values() if v.exists for c in v.cards}
+        free = [p for p in PCI if p not in taken]
+        if vm.power is Power.OFF and vm.exists and free:
+            vm.cards.add(self.random.choice(free))
+
+    def adopt(self) -> None:
+        """A stranger is claimed, or let go."""
+        world = self.world
+        for slot, card in sorted(world.books.cards.items()):
+            at = [v for v in world.vms.values() if v.exists and card.pci in v.cards]
+            if len(at) == 1 and at[0].uuid in world.books.machines and not world.holders(slot):
+                machine = world.books.machines[at[0].uuid]
+                who = world.people[machine.owners[0]]
+                lease = world.do(
+                    lambda d, s=slot, m=machine, w=who: leases.adopt(
+                        d, m, (s,), w, Length(), by="dana", policy=world.policy
+                    )
+                )
+                if self.random.random() < 0.5:
+                    world.release(who.id, lease.label, None, self.random.choice((None, *WINDOWS)))
+                return
+
+    def force(self) -> None:
+        label = self.some_lease()
+        self.world.do(lambda d: leases.force(d, d.leases[label], "dana", "the demo"))
+
+    def pause(self) -> None:
+        if self.world.books.paused:
+            self.world.do(lambda d: pool.resume(d, "dana"))
+        else:
+            self.world.do(lambda d: pool.pause(d, "dana", "a test"))
+
+    def jump(self) -> None:
+        """The clock of the bot's host was wrong by some minutes for a round."""
+        self.world.round(jump=timedelta(minutes=self.random.choice((-20, 20))))
 
     def crash(self) -> None:
         """The bot is killed in a call: it is carried out, its answer is lost, and another run goes on."""
@@ -203,36 +303,32 @@ class History:
         world.refuse.clear()
         world.again.clear()
         world.lose.clear()
-        world.looking = True
+        world.looking, world.connected, world.maintenance = True, True, False
+        world.vms.pop("copy", None)
+        if world.books.paused:
+            self.pause()
         for vm in world.vms.values():
-            vm.agent, vm.sees, vm.jobs, vm.stop_takes = True, None, (), timedelta(seconds=30)
+            vm.agent, vm.sees, vm.jobs, vm.faults, vm.stop_takes = True, None, (), (), timedelta(seconds=30)
         world.pass_time(timedelta(hours=3), timedelta(minutes=1))
         world.until(lambda: not self.under_way(), timedelta(hours=12), timedelta(minutes=1))
+        off = {name for name in world.ours if world.vms[name].exists}
+        assert not off, f"{off} were put off by us and left off: {world.describe()}"
         for request in queue.line(world.books):
             world.do(lambda d, r=request: queue.withdraw(d, d.requests[r.number], r.person))
         for lease in list(world.books.leases.values()):
             if lease.state in OPEN_LEASE:
                 world.do(lambda d, x=lease: leases.release(d, d.leases[x.label], None, x.person))
-        for vm in VMS:
-            if world.vms[vm].power is Power.OFF:
-                world.switch(vm, Power.ON) if not self._clash(vm) else None
-            wish = world.wish("now hard")
-            assert wish is not None
-            world.do(
-                lambda d, v=vm, w=wish: windows.agree(
-                    d, d.machines[f"uuid-{v}"], world.people[OWNER[v]], w, world.policy
-                )
-            )
+        for name in VMS:
+            vm = world.vms[name]
+            if vm.power is Power.OFF and vm.exists and not world.clash(vm):
+                world.switch(name, Power.ON)
+            world.agree(self.owner(vm), name, "now hard")
         world.pass_time(timedelta(hours=4), timedelta(minutes=1))
         assert not [x for x in world.books.leases.values() if x.state in OPEN_LEASE], world.describe()
         assert not world.books.holds
 
     def under_way(self) -> bool:
         return any(m.state in UNDER_WAY for m in self.world.books.moves.values())
-
-    def _clash(self, name: str) -> bool:
-        mine = self.world.vms[name].cards
-        return any(v.cards & mine for v in self.world.vms.values() if v.name != name and v.power is Power.ON)
 
 
 def check_books(history: History) -> None:
@@ -246,6 +342,11 @@ def check_books(history: History) -> None:
             assert lease.state not in OPEN_LEASE, f"#{request.number} is {request.state} and its lease is {lease.state}"
         assert request.rest is None or request.state is RequestState.QUEUED
         assert (request.offer is None) == (request.state is not RequestState.OFFERED)
+    told = {(n.kind, n.to, n.lease.label) for n in history.world.news if n.lease is not None}
+    for lease in (*books.leases.values(), *history.world.past.values()):
+        if lease.state is LeaseState.FAILED:
+            assert (NewsKind.FAILED, lease.person, lease.label) in told, f"nobody told {lease}"
+            assert (NewsKind.FAILED, ADMINS, lease.label) in told
     for agreement in books.agreements.values():
         assert agreement.state is AgreementState.OPEN
     for lease in books.leases.values():

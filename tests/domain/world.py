@@ -24,6 +24,7 @@ from bot.domain.model import (
     Hold,
     Job,
     Lease,
+    LeaseState,
     Length,
     Line,
     Machine,
@@ -33,6 +34,7 @@ from bot.domain.model import (
     Power,
     Reading,
     Request,
+    RequestState,
     Seen,
     SeenCard,
     SeenHost,
@@ -44,6 +46,7 @@ from bot.domain.policy import Policy
 from bot.domain.times import WindowWish, read_length, read_window
 
 T = TypeVar("T")
+OVER = frozenset({RequestState.SERVED, RequestState.WITHDRAWN})
 PCI = ("0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0", "0000:af:00.0")
 ZONE = "Europe/Berlin"
 MONDAY_10 = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -72,10 +75,15 @@ class Vm:
     question: str = ""
     boots: int = 0
     free_since: datetime | None = MONDAY_10 - timedelta(days=1)
+    id: str = ""  # instance UUID; "" from the first name
+    shown: str = ""  # its name in vCenter; "" as it was named first
+
+    def __post_init__(self) -> None:
+        self.id = self.id or f"uuid-{self.name}"
 
     @property
     def uuid(self) -> str:
-        return f"uuid-{self.name}"
+        return self.id
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,11 @@ class World:
         self.again: dict[tuple[str, CallKind], int] = {}  # (vm, kind) -> how often to be told "again"
         self.lose: set[tuple[str, CallKind]] = set()  # executed, but the answer is lost (needs a new run)
         self.connected, self.maintenance, self.looking = True, False, True
+        self.skew = timedelta(0)  # vCenter's clock against the bot's
+        self.past: dict[str, Lease] = {}  # leases that left the books
+        self.gone_requests: dict[int, Request] = {}
+        self.asked_at: dict[str, datetime] = {}  # machine -> our last shutdown call that the guest heard
+        self.ours: dict[str, datetime] = {}  # machine -> when we put it off, while it is off
         self.round()
         for vm in self.vms.values():
             self.do(lambda d, vm=vm: pool.add_machine(d, self.seen_machine(vm), vm.owners, "dana"))
@@ -123,14 +136,26 @@ class World:
     def apply(self, changes: Changes, draft: Draft) -> None:
         keys = [(h.slot, h.turn) for h in draft.holds]
         assert len(keys) == len(set(keys)), f"two holds of a kind on a slot: {sorted(draft.holds, key=str)}"
-        self.news += changes.news
+        self._told(changes.news)
         self.lines += changes.lines
+        requests = {k: r for k, r in draft.requests.items() if not self._left(r.changed, r.state in OVER, 3)}
+        leases = {k: x for k, x in draft.leases.items() if not self._left(x.changed, x.state not in OPEN_LEASE, 3)}
+        moves = {k: m for k, m in draft.moves.items() if not self._left(m.changed, m.state not in OPEN_MOVE, 1)}
+        self.past |= {k: x for k, x in draft.leases.items() if k not in leases}
+        self.gone_requests |= {k: r for k, r in draft.requests.items() if k not in requests}
         self.books = Books(
-            draft.cards, draft.machines, draft.requests, draft.leases, frozenset(draft.holds), draft.moves,
+            draft.cards, draft.machines, requests, leases, frozenset(draft.holds), moves,
             {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
             frozenset(draft._said), dict(draft._numbers), draft.paused,
         )  # fmt: skip
         self.check()
+
+    def _left(self, changed: datetime | None, over: bool, days: int) -> bool:
+        """Whether a value that is over has left the books."""
+        return over and changed is not None and self.now - changed > timedelta(days=days)
+
+    def _told(self, news: Iterable[News]) -> None:
+        self.news += news
 
     def check(self) -> None:
         """What must always hold."""
@@ -147,8 +172,8 @@ class World:
 
     def seen_machine(self, vm: Vm) -> SeenMachine:
         return SeenMachine(
-            "lab", vm.uuid, vm.name, "host-1", vm.power, tuple(sorted(vm.cards)),
-            boot=vm.boot if vm.power is Power.ON else None, template=vm.template, question=vm.question,
+            "lab", vm.uuid, vm.shown or vm.name, "host-1", vm.power, tuple(sorted(vm.cards)),
+            boot=vm.boot + self.skew if vm.power is Power.ON else None, template=vm.template, question=vm.question,
             unknown=vm.unknown or not self.connected, tools=vm.power is Power.ON, memory_mb=65536,
         )  # fmt: skip
 
@@ -159,7 +184,7 @@ class World:
         cards = tuple(SeenCard(p, "10de:1eb8", "Tesla T4", True) for p in PCI)
         host = SeenHost("lab", "host-1", "esx-01", self.connected, self.maintenance, cards, bound)
         machines = tuple(self.seen_machine(vm) for vm in self.vms.values() if vm.exists)
-        return Seen(self.now, frozenset({"lab"}), (host,), machines, {"lab": self.now})
+        return Seen(self.now, frozenset({"lab"}), (host,), machines, {"lab": self.now + self.skew})
 
     def readings(self) -> dict[str, Reading]:
         found = {}
@@ -185,6 +210,7 @@ class World:
                 )
             vm.boot, vm.boots = self.now, vm.boots + 1
         vm.power, vm.stops_at = power, None
+        self.ours.pop(name, None)
         self.journal.append(Act(self.now, power.value, name))
 
     def _carry_out(self, order: Order) -> Outcome:
@@ -192,15 +218,44 @@ class World:
         self.journal.append(Act(self.now, order.kind.value, vm.name, order.put, order.take))
         if order.kind is CallKind.SHUTDOWN and vm.power is Power.ON and vm.stop_takes is not None:
             vm.stops_at = self.now + vm.stop_takes
+            self.asked_at[vm.name] = self.now
         elif order.kind is CallKind.HARD_STOP and vm.power is Power.ON:
             self.switch(vm.name, Power.OFF)
+            self.ours[vm.name] = self.now
         elif order.kind is CallKind.POWER_ON and vm.power is Power.OFF:
+            if self.clash(vm):
+                return Outcome.REFUSED
             self.switch(vm.name, Power.ON)
         elif order.kind is CallKind.CHANGE:
             if vm.power is not Power.OFF:
                 return Outcome.AGAIN
+            elsewhere = {c for v in self.vms.values() if v is not vm and v.exists for c in v.cards}
+            assert not set(order.put) & elsewhere, f"{order.put} put on {vm.name} while another has it"
             vm.cards = (vm.cards - set(order.take)) | set(order.put)
         return Outcome.DONE
+
+    def clash(self, vm: Vm) -> bool:
+        """Whether another running machine has a card of this one."""
+        others = (v for v in self.vms.values() if v is not vm and v.exists and v.power is Power.ON)
+        return any(v.cards & vm.cards for v in others)
+
+    def permitted(self, move: Move, call: Call) -> None:
+        """Never a power-off outside its agreement, a hard stop without consent, or a device that no returning lease names taken off."""
+        if call.kind in (CallKind.SHUTDOWN, CallKind.HARD_STOP):
+            assert move.window is not None and move.window.holds(self.now), (
+                f"{call.kind} of m{move.number} outside its window"
+            )
+            agreement = self.books.agreements.get(move.agreement or 0)
+            assert agreement is not None, f"{call.kind} of m{move.number} without an agreement"
+            assert move.window.start not in {s.start for s in agreement.skips}, "not now was said"
+            assert call.kind is CallKind.SHUTDOWN or agreement.hard
+        for wish in call.takes:
+            lease = self.books.leases[wish.label]
+            undone = move.undo and lease.active_since is None
+            assert lease.state is LeaseState.RETURNING or undone, (
+                f"{wish.slot} of #{wish.label} ({lease.state}) is taken off"
+            )
+            assert wish.slot in lease.slots
 
     def perform(self) -> None:
         """Make the calls that are pending for this run."""
@@ -208,7 +263,11 @@ class World:
             order = moves.step_of(self.books, move)
             call = move.call
             assert call is not None
-            name = self.books.machines[move.machine].name
+            machine = next(v for v in self.vms.values() if v.uuid == order.machine)
+            if not machine.exists:
+                continue
+            self.permitted(move, call)
+            name = machine.name
             key = (name, call.kind)
             reason, card, again_at = "", "", None
             if key in self.refuse:
@@ -232,7 +291,10 @@ class World:
         """One round, and the calls it wrote."""
         for vm in self.vms.values():
             if vm.stops_at is not None and self.now >= vm.stops_at and vm.power is Power.ON:
+                asked = self.asked_at.get(vm.name)
                 self.switch(vm.name, Power.OFF)
+                if asked is not None and self.now - asked < self.policy.late_off:
+                    self.ours[vm.name] = self.now
         seen = self.look()
         self.do(lambda d: decide(d, seen, self.readings(), self.people, self.policy, self.run, {}, jump))
         self.perform()
@@ -314,10 +376,10 @@ class World:
         return self.books.cards[slot]
 
     def lease(self, label: str | int) -> Lease:
-        return self.books.leases[str(label)]
+        return self.books.leases.get(str(label)) or self.past[str(label)]
 
     def req(self, number: int) -> Request:
-        return self.books.requests[number]
+        return self.books.requests.get(number) or self.gone_requests[number]
 
     def move(self, vm: str) -> Move:
         """The newest move of a machine."""
