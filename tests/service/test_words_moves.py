@@ -41,6 +41,8 @@ def test_steps_are_marked_with_their_times_and_only_what_came_of_them() -> None:
         "✅ vm-r on again today 14:39 (it was off for 3 min)",
     ]
     assert "I wait until today 14:59" in said and "not restarted unasked" in said
+    quick = w.text(shown(MoveState.PROVING, steps=w.STEPS, off_at=w.NOW - 1.3 * w.MIN, on_at=w.NOW - w.MIN))
+    assert "vm-r on again today 14:39 (it was off for less than a minute)" in quick, "never 0 s"
 
 
 def test_a_wait_says_its_end_and_what_follows() -> None:

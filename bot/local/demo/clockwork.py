@@ -43,6 +43,11 @@ class Clockwork:
 
     def settle(self) -> None:
         """Wait until a good round began after now, nothing waits to be told, and no call is in flight."""
+        self.set(self.now())  # a replaced file wakes a round: without it the next one is a whole beat away
+        self._rest()
+
+    def _rest(self) -> None:
+        """Wait for the round that a replaced file has woken."""
         after, end, why = self.now().isoformat(), time.monotonic() + READY_S, "no answer"
         while time.monotonic() < end:
             try:
@@ -59,7 +64,7 @@ class Clockwork:
         until = self.now() + amount
         while self.now() < until:
             self.set(min(until, self.now() + min(step, STEP)))
-            self.settle()
+            self._rest()
 
     def until(self, what: Callable[[], bool], within: timedelta, step: timedelta = timedelta(seconds=30)) -> bool:
         """Let time pass until something holds; whether it did."""

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import shutil
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 from bot.local.demo.clockwork import Clockwork
-from bot.local.demo.processes import ZONE, DemoError, Rig, running
+from bot.local.demo.processes import ZONE, DemoError, Rig, check, running
 from bot.local.demo.setting_up import set_up
-from bot.local.demo.stage import Stage, Unmet
+from bot.local.demo.stage import MARGIN, Stage, Unmet
 from bot.local.demo.stories import STORIES
 
-STORY_START = datetime(2026, 11, 30, 18, 0, tzinfo=ZoneInfo(ZONE))
-"""A Monday, at the end of the afternoon: the night is not far."""
+STORY_START = datetime(2026, 11, 30, 19, 0, tzinfo=ZoneInfo(ZONE))
+"""A Monday evening: people are still at work, and the night is not far."""
+
+TRY = (
+    "You are ada there; the names at the left make you bob, carol, or dana (admin). Try, in #gpu, one after the other:",
+    "  1. as ada   /gpu request 1 restart now   choose vm-python; the card goes in, told step by step",
+    "  2. as bob   /gpu request 4               in line: ada has one; say yes to the restart, then  /gpu why",
+    "  3. as ada   /gpu release now             her card goes to bob, and the free ones with it",
+)
+"""What a newcomer is told to try."""
+
+SLOWEST, FASTEST = 0.1, 600.0
+"""Virtual seconds a real second, with the page."""
 
 Out = Callable[[str], None]
 
@@ -51,47 +65,84 @@ def play(
     :param port: of the page; 0 a free one
     :param spoil: an expectation of the story to turn round, by name
     """
-    if story and story not in STORIES:
-        out(f"There is no story {story}; there is: {', '.join(STORIES)}")
+    if (wrong := _wrong(story, speed, spoil)) is not None:
+        out(wrong)
         return 2
-    own = folder is None
     place = folder or Path(tempfile.mkdtemp(prefix="gpubot-demo-"))
     try:
-        with running(place) as rig:
-            if story:
-                return _story(rig, story, spoil, out)
-            return _page(rig, speed, port, out)
+        with _told_to_stop():
+            check(place, port)
+            with running(place) as rig:
+                return _story(rig, story, spoil, out) if story else _page(rig, speed, port, out)
     except DemoError as error:
         out(f"The demo cannot go on: {error}")
         return 2
+    except KeyboardInterrupt:
+        out("Ended.")
+        return 130 if story else 0  # a page is ended that way, a story is not
     finally:
-        if own:
+        if folder is None:
             shutil.rmtree(place, ignore_errors=True)
 
 
+def _wrong(story: str, speed: float, spoil: str) -> str | None:
+    """What is wrong with the options, or None."""
+    if story and story not in STORIES:
+        return f"There is no story {story}; there is: {', '.join(STORIES)}"
+    if spoil and not story:
+        return "Only a story has expectations to turn round: name it with --story"
+    if spoil and spoil not in STORIES[story].expectations:
+        near = difflib.get_close_matches(spoil, STORIES[story].expectations, 1, 0.5)
+        lines = near or list(STORIES[story].expectations)
+        return "\n".join(
+            [
+                f"Story {story} has no expectation {spoil!r}; {'near it' if near else 'it has'}:",
+                *(f"  {line}" for line in lines),
+            ]
+        )
+    if not SLOWEST <= speed <= FASTEST:  # also what is no number at all
+        return f"The speed is between {SLOWEST:g} and {FASTEST:g} virtual seconds a real second"
+    return None
+
+
+@contextlib.contextmanager
+def _told_to_stop() -> Iterator[None]:
+    """SIGTERM ends the demo as Ctrl-C does, with everything that it started."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _story(rig: Rig, number: str, spoil: str, out: Out) -> int:
-    began = time.monotonic()
+    story, began = STORIES[number], time.monotonic()
     clock = Clockwork(_prepared(rig), STORY_START.astimezone(UTC))
     start(rig, clock)
     stage = Stage(rig, clock, out, spoil)
     set_up(stage)
     ready = time.monotonic()
-    out(f"Story {number}: {STORIES[number].__doc__}")
+    out(f"Story {number}: {story.title}")
     try:
-        STORIES[number](stage)
+        story.play(stage)
+        stage.all_met(story.expectations)
     except Unmet as unmet:
         out("")
-        out(f"             ✘ {unmet}")
-        out(f"Story {number} failed: this expectation did not hold: {str(unmet).splitlines()[0]}")
+        out(f"{MARGIN}✘ {unmet}")
+        out("")
+        out(f"Story {number} failed: this expectation did not hold: {unmet.name}")
         return 1
-    if spoil and spoil not in stage.met:
-        out(f"Story {number} has no expectation {spoil!r}")
-        return 2
     took = time.monotonic()
     out("")
-    out(
-        f"Story {number}: all {len(stage.met)} expectations held ({ready - began:.0f} s to set up, {took - ready:.0f} s to play)."
-    )
+    times = f"{ready - began:.0f} s to set up, {took - ready:.0f} s to play"
+    out(f"Story {number}: all {len(stage.met)} expectations held ({times}).")
     return 0
 
 
@@ -102,7 +153,8 @@ def _prepared(rig: Rig) -> Path:
     return rig.clock
 
 
-def _page(rig: Rig, speed: float, port: int, out: Out) -> int:
+def _page(rig: Rig, speed: float, port: int, out: Out) -> NoReturn:
+    """Until Ctrl-C, which is a KeyboardInterrupt. Raises DemoError if a process ends by itself."""
     clock = Clockwork(_prepared(rig), working_moment(datetime.now(UTC)), 1.0)
     start(rig, clock, port)
     set_up(Stage(rig, clock, lambda _: None))
@@ -110,21 +162,15 @@ def _page(rig: Rig, speed: float, port: int, out: Out) -> int:
     clock.set(clock.now())
     out(f"gpubot's demo is ready: {rig.slack['page']}")
     out("")
-    out("You are ada there; the switch at the left makes you bob, carol, or dana (admin). Try, in #gpu:")
-    out("  1. as ada   /gpu request 1          and answer when vm-python may restart")
-    out("  2. as bob   /gpu request 4          and see who is in line, and why:  /gpu why")
-    out("  3. as ada   /gpu release now        and watch the card go, step by step")
+    for line in TRY:
+        out(line)
     out("")
     out(f"Time runs {speed:g} times faster than yours. Logs are in {rig.folder}. Ctrl-C ends it all.")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    while not stop.wait(0.5):
+    while True:
+        time.sleep(0.5)
         for child in rig.children:
             if child.process.poll() is not None:
                 raise DemoError(f"{child.name} ended:\n{child.tail()}")
-    out("Ended.")
-    return 0
 
 
 def working_moment(now: datetime) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import importlib.util
 import json
 import os
 import shlex
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +24,12 @@ START_S = 30.0
 """Real seconds a process may take to say that it is ready."""
 
 ZONE = "Europe/Berlin"
+
+LEASH = "bot.local.demo.leash"
+
+NEEDED = ("aiohttp", "trustme", "pyVmomi", "slack_bolt", "websocket", "sqlmodel", "alembic", "apscheduler", "fastapi",
+          "uvicorn", "pydantic_settings", "prometheus_client")  # fmt: skip
+"""What bot and stand-ins import: asked for before anything is started, so that a missing one is said in one line."""
 
 
 class DemoError(Exception):
@@ -36,15 +44,22 @@ class Child:
     process: subprocess.Popen[str]
     log: Path  # standard error (and output, after the first line)
 
-    def stop(self) -> None:
-        """Ask it to end; kill it after five seconds."""
+    def ask(self) -> None:
+        """Ask it to end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(5)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait(5)
+
+    def stop(self) -> None:
+        """Ask it to end; kill it after five seconds."""
+        self.ask()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(5)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -83,11 +98,15 @@ class Rig:
         return env
 
     def spawn(self, name: str, arguments: list[str], *, ready_line: bool = True) -> str:
-        """Start a process of this program's own Python; returns its first line of output."""
+        """Start a module (``-m``, its name, its arguments) on this program's own Python; returns its first line of output.
+
+        It ends with this process, also if that is killed.
+        """
         log = self.folder / f"{name}.log"
         with log.open("w") as errors:
             process = subprocess.Popen(
-                [sys.executable, *arguments],
+                [sys.executable, "-m", LEASH, *arguments[1:]],
+                stdin=subprocess.PIPE,  # the leash: at its end when we are gone
                 stdout=subprocess.PIPE if ready_line else errors,
                 stderr=errors,
                 text=True,
@@ -179,6 +198,8 @@ bind = "127.0.0.1:{port}"
     def stop(self) -> None:
         """End all that was started, last one first."""
         for child in reversed(self.children):
+            child.ask()
+        for child in reversed(self.children):
             child.stop()
         self.children.clear()
 
@@ -207,10 +228,34 @@ def http_call(method: str, url: str, body: dict[str, Any] | None = None) -> tupl
         return answer.status, answer.read().decode()
 
 
+def check(folder: Path, port: int) -> None:
+    """Raises DemoError for what can be seen to be missing before anything is started, with what to do."""
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise DemoError(
+            f"this Python ({sys.executable}) lacks {', '.join(lacking)}: `make demo` installs them, or `pip install -e .`"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise DemoError(
+            f"cannot write into {folder} ({error.strerror}): name another with --folder, or leave it out"
+        ) from error
+    try:
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was left a moment ago is free
+            s.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise DemoError(
+            f"port {port} cannot be used ({error.strerror}): name another with --port, or leave it out for a free one"
+        ) from error
+
+
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Rig]:
-    """Start all three; stop them at the end, however that comes."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A rig in a folder that is there; what it started is stopped at the end, however that comes."""
     rig = Rig(folder)
     try:
         yield rig

@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,17 +20,29 @@ TOKEN = re.compile(r"<!date\^(\d+)\^([^|>]*)\|[^>]*>")
 PERSON = re.compile(r"<@([A-Z0-9]+)(?:\|([^>]*))?>")
 EMOJI = {":white_check_mark:": "✓", ":hourglass_flowing_sand:": "…", ":warning:": "!", ":x:": "✗"}
 WIDTH = 112
+"""Columns of the transcript."""
+
+MARGIN, QUOTE = " " * 11, "│ "
+"""Before what is seen and expected; before each line that somebody reads."""
 
 
 class Unmet(Exception):
     """An expectation did not hold."""
 
+    def __init__(self, name: str, seen: object) -> None:
+        """``name``: of the expectation; ``seen``: what there was instead."""
+        super().__init__(f"{name}\n{MARGIN}  seen: {seen}")
+        self.name = name
+
 
 class Stage:
-    """A rig with people on it. ``spoil`` names an expectation to be turned round, to show that it can fail."""
+    """A rig with people on it."""
 
     def __init__(self, rig: Rig, clock: Clockwork, out: Callable[[str], None], spoil: str = "") -> None:
-        """``out``: prints a line of the transcript."""
+        """
+        :param out: prints a line of the transcript
+        :param spoil: an expectation that is turned round, to show that it can fail
+        """
         self.rig, self.clock, self.out, self.spoil = rig, clock, out, spoil
         self.slack = Drive(rig.slack["url"])
         self.met: list[str] = []
@@ -42,7 +56,7 @@ class Stage:
         answer = self.slack.command(who, "#gpu", f"/gpu {text}".rstrip())
         if not answer.get("acked"):
             raise DemoError(f"/gpu {text} was not answered: {answer.get('error')}")
-        return self._heard(f"gpubot to {who}", self.text_of(answer.get("response") or answer.get("message") or {}))
+        return self._heard(f"gpubot answers {who}", self.text_of(answer.get("response") or answer.get("message") or {}))
 
     def press(self, who: str, label: str, channel: str = "#gpu") -> str:
         """Somebody presses a button of the newest message that has it; returns the answer."""
@@ -54,7 +68,7 @@ class Stage:
         if not answer.get("acked"):
             raise DemoError(f"[{label}] was not answered: {answer.get('error')}")
         found = self.slack.wait(lambda: self._fresh(who, channel, before, message), 10, f"no answer to [{label}]")
-        return self._heard(f"gpubot to {who}", self.plain(found["text"]))
+        return self._heard(f"gpubot answers {who}", self.text_of(found))
 
     def _with_button(self, who: str, channel: str, label: str) -> dict[str, Any]:
         for message in reversed(self.slack.messages(who, channel)):
@@ -137,6 +151,11 @@ class Stage:
         """All messages in #gpu that everybody sees."""
         return [m for m in self.slack.messages("ada", "#gpu") if not m.get("ephemeral")]
 
+    def restarts_told(self, card: str, last: int) -> list[dict[str, Any]]:
+        """The last messages in #gpu about a card's way, one a restart, oldest first; the board is none."""
+        pinned = self.pins()
+        return [m for m in self.channel() if card in m["text"] and m["ts"] not in pinned][-last:]
+
     def dms(self, who: str) -> list[str]:
         """The bot's direct messages to somebody, plain, oldest first."""
         return [self.plain(m["text"]) for m in self.slack.messages(who, "dm")]
@@ -144,6 +163,12 @@ class Stage:
     def show(self, title: str, text: str) -> None:
         """Print something that people see."""
         self._heard(title, text)
+
+    def show_dm(self, who: str, part: str) -> None:
+        """Print the newest direct message to somebody that has some words."""
+        self.out("")
+        self.out(f"{self.stamp()}  gpubot writes to {who}")
+        self._quoted(next(m for m in reversed(self.dms(who)) if part in m))
 
     # ---- expectations
 
@@ -157,9 +182,15 @@ class Stage:
         if name == self.spoil:
             holds = not holds
         if not holds:
-            raise Unmet(f"{name}\n      seen: {seen}")
+            raise Unmet(name, seen)
         self.met.append(name)
-        self.out(f"             ✔ {name}")
+        self.out(f"{MARGIN}✔ {name}")
+
+    def all_met(self, names: Sequence[str]) -> None:
+        """At the end: all these held, in this order, and no others were asked for. Raises Unmet for the first that differs."""
+        for name, met in zip_longest(names, self.met):
+            if name != met:
+                raise Unmet(str(name or met), "never asked for" if name else "not among the story's expectations")
 
     # ---- text
 
@@ -168,11 +199,20 @@ class Stage:
         return self.clock.now().astimezone(ZoneInfo(ZONE)).strftime("%a %H:%M")
 
     def _heard(self, title: str, text: str) -> str:
-        lines = text.splitlines() or [""]
-        for i, line in enumerate(lines):
-            margin = f"             {title}: " if i == 0 else " " * (15 + len(title))
-            self.out(margin + line)
+        """Print what somebody reads, under who reads it. Returns the text."""
+        self.out(f"{MARGIN}{title}:")
+        self._quoted(text)
         return text
+
+    def _quoted(self, text: str) -> None:
+        for line in text.splitlines():
+            for piece in textwrap.wrap(line, WIDTH - len(MARGIN) - len(QUOTE)) or [""]:
+                self.out(f"{MARGIN}{QUOTE}{piece}")
+
+    def note(self, text: str) -> None:
+        """Print what happens between the acts."""
+        self.out("")
+        self.out(f"{MARGIN}… {text} …")
 
     def text_of(self, message: dict[str, Any]) -> str:
         """A message's text and its buttons, plain."""
@@ -186,7 +226,7 @@ class Stage:
         text = PERSON.sub(lambda m: "@" + (m.group(2) or self._name(m.group(1))), text)
         for code, sign in EMOJI.items():
             text = text.replace(code, sign)
-        return html.unescape(re.sub(r"(?<!\w)\*(.+?)\*(?!\w)", r"\1", text))
+        return html.unescape(re.sub(r"(?<!\w)\*(.+?)\*(?!\w)", r"\1", text).replace("`", ""))
 
     def _instant(self, unix: int, form: str) -> str:
         at = datetime.fromtimestamp(unix, UTC).astimezone(ZoneInfo(ZONE))

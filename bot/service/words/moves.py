@@ -225,7 +225,8 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
         return ln(mark, named, f" {what} ", When(step.at))
     off = ""
     if step.what == "on" and move.off_at is not None and step.at > move.off_at:
-        off = f" (it was off for {span_of(step.at - move.off_at)})"
+        length = step.at - move.off_at
+        off = f" (it was off for {span_of(length) if length >= timedelta(minutes=1) else 'less than a minute'})"
     detail: list[Part] = [": ", said(step.detail, 120)] if step.detail.strip() else []
     return ln(mark, f"{vm} {what} ", When(step.at), off, detail)
 
