@@ -91,14 +91,15 @@ def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip
 
 
 def objections_to(draft: Draft, machine: MachineId, person: PersonId) -> list[NotNow]:
-    """What others than a person have said "not now" to on a machine, also to agreements that are over by now."""
+    """What other owners than a person have said "not now" to on a machine, also to agreements that are over by now."""
+    owners = draft.machines[machine].owners
     said = [
         NotNow(skip.by, window)
         for other in open_of(draft, machine)
         for skip in other.skips
         if (window := skipped_window(other, skip)) is not None
     ]
-    return [no for no in (*said, *draft.machines[machine].not_nows) if no.by not in (BOT, person)]
+    return [no for no in (*said, *draft.machines[machine].not_nows) if no.by != person and no.by in owners]
 
 
 def _beaten(draft: Draft, agreement: Agreement, policy: Policy, said: list[NotNow]) -> tuple[Skip, ...]:

@@ -57,6 +57,7 @@ class History:
         usual: list[Callable[[], object]] = [
             self.request, self.request, self.request, self.release, self.release, self.answer, self.window, self.not_now,
             self.stop, self.start, self.extend, self.keep, self.by_hand, self.fault, self.admin, self.guest, self.crash,
+            self.fault, self.guest, self.by_hand,
         ]  # fmt: skip
         seldom: list[Callable[[], object]] = [
             self.owners, self.machine, self.clone, self.host, self.attach, self.adopt, self.force, self.pause, self.jump,
@@ -70,7 +71,9 @@ class History:
             self.time()
 
     def time(self) -> None:
-        amount = self.random.choice((15, 15, 60, 120, 600, 1800, 3600, 6 * 3600))
+        busy = any(m.state in UNDER_WAY for m in self.world.books.moves.values())
+        long = (15, 15, 60, 120, 600, 1800, 3600, 6 * 3600)
+        amount = self.random.choice((15, 15, 15, 30, 60, 360, 1800) if busy else long)
         step = timedelta(seconds=15 if amount <= 600 else 60)
         until = self.world.now + timedelta(seconds=amount)
         while self.world.now < until:
@@ -78,7 +81,14 @@ class History:
             self.world.round()
 
     def vm(self) -> Vm:
-        return self.random.choice([v for n, v in sorted(self.world.vms.items()) if n in VMS])
+        """Any machine; rather one that something is about to happen to, or happens to."""
+        mine = [v for n, v in sorted(self.world.vms.items()) if n in VMS]
+        for states in (UNDER_WAY, OPEN_MOVE):
+            busy = {m.machine for m in self.world.books.moves.values() if m.state in states}
+            found = [v for v in mine if v.uuid in busy]
+            if found and self.random.random() < 0.5:
+                return self.random.choice(found)
+        return self.random.choice(mine)
 
     def owner(self, vm: Vm) -> str:
         return self.world.books.machines[vm.uuid].owners[0]
@@ -107,7 +117,7 @@ class History:
         line = queue.line(self.world.books)
         if not line:
             raise Refusal()
-        request = self.random.choice(line)
+        request = self.random.choice([r for r in line if r.offer is not None] or line)
         person = self.world.people[request.person]
         match self.random.randrange(3):
             case 0:
@@ -141,6 +151,9 @@ class History:
         for move in list(self.world.books.moves.values()):
             if move.state is MoveState.STUCK and self.random.random() < 0.5:
                 self.world.do(lambda d, m=move: moves.done(d, d.moves[m.number], "dana"))
+                for vm in self.world.vms.values():
+                    if vm.uuid == move.machine:
+                        self.world.ours.pop(vm.name, None)  # the admin has seen to it, off or on
 
     def start(self) -> None:
         vm = self.vm()
@@ -163,19 +176,19 @@ class History:
         """A user switches power; an admin moves devices."""
         vm = self.vm()
         match self.random.randrange(3):
-            case 0 if vm.power is Power.ON:
+            case 0 if vm.power is Power.ON and vm.exists:
                 self.world.switch(vm.name, Power.OFF)
-            case 1 if vm.power is Power.OFF and not self.world.clash(vm):
+            case 1 if vm.power is Power.OFF and vm.exists and not self.world.clash(vm):
                 self.world.switch(vm.name, Power.ON)
-            case 2 if vm.power is Power.OFF and vm.cards:
+            case 2 if vm.power is Power.OFF and vm.exists and vm.cards:
                 vm.cards.discard(sorted(vm.cards)[0])
 
     def fault(self) -> None:
         """vCenter refuses, is busy, or does not answer."""
-        vm = self.random.choice(VMS)
+        vm = self.vm().name
         kind = self.random.choice(list(CallKind))
-        match self.random.randrange(4):
-            case 0:
+        match self.random.randrange(5):
+            case 0 | 4:
                 card = self.random.choice(("", *sorted(c.pci for c in self.world.books.cards.values())))
                 self.world.refuse[(vm, kind)] = ("refused for a test", card)
             case 1:
@@ -206,7 +219,7 @@ class History:
             case 2:
                 vm.agent = not vm.agent
             case 3:
-                vm.faults = () if vm.faults else ("xid 79",)
+                vm.faults = () if vm.faults or self.random.random() < 0.5 else ("xid 79",)
             case _:
                 vm.sees = None if vm.sees is not None else 0
 
@@ -292,7 +305,7 @@ class History:
 
     def crash(self) -> None:
         """The bot is killed in a call: it is carried out, its answer is lost, and another run goes on."""
-        vm = self.random.choice(VMS)
+        vm = self.vm().name
         self.world.lose.add((vm, self.random.choice(list(CallKind))))
 
     # ---- the end
@@ -322,6 +335,8 @@ class History:
             vm = world.vms[name]
             if vm.power is Power.OFF and vm.exists and not world.clash(vm):
                 world.switch(name, Power.ON)
+            for who in world.books.machines[vm.uuid].owners:
+                world.do(lambda d, v=vm, w=who: windows.take_back_not_now(d, d.machines[v.uuid], w))
             world.agree(self.owner(vm), name, "now hard")
         world.pass_time(timedelta(hours=4), timedelta(minutes=1))
         assert not [x for x in world.books.leases.values() if x.state in OPEN_LEASE], world.describe()

@@ -1,0 +1,241 @@
+"""Promised waiting times: what they may never say, and that *at the latest* holds in a world where people are slow, silent and say no.
+
+In the long ones machines shut down when asked, nothing breaks, and the one who asked answers when asked: that is what a promise assumes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.domain import hours, leases, moves, queue
+from bot.domain.errors import Refusal
+from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY
+from bot.domain.model import AsideWhy, Job, LeaseState, Length, MoveState, Request, RequestState
+from bot.domain.news import NewsKind
+from bot.domain.pool import set_aside
+from bot.domain.promises import Promise, promise
+from bot.domain.sight import Sight
+from tests.domain.test_histories import History
+from tests.domain.world import MONDAY_10, ZONE, World
+
+MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def told(world: World, request: Request | int) -> Promise:
+    """The promise as it would be given now."""
+    found = world.req(request) if isinstance(request, int) else request
+    sight = Sight(world.books.cards, world.look(), {})
+    return promise(world.books, found, world.now, world.policy, lambda _: ZONE, sight)
+
+
+# ---- what is said at once -----------------------------------------------------------------------------------------
+
+
+def test_a_free_card_is_likely_now_and_a_restart() -> None:
+    world = World()
+    request = world.request("bob", "vm-r")
+    said = told(world, request)
+    assert said.likely == world.now + world.policy.usual_first and said.cause == "free_now"
+    assert said.latest is not None and world.now + HOUR < said.latest < world.now + 2 * HOUR, "half an hour to answer"
+
+
+def test_a_free_card_comes_in_the_window_that_was_named() -> None:
+    world = World()
+    said = told(world, world.request("bob", "vm-r", window="tonight"))
+    assert said.likely == datetime(2026, 11, 30, 21, 15, tzinfo=MONDAY_10.tzinfo)
+
+
+def test_what_is_not_there_is_not_promised() -> None:
+    world = World()
+    world.do(lambda d: set_aside(d, d.cards["T4-1"], AsideWhy.DRAINED, "hot", "dana"))
+    said = told(world, world.request("bob", "vm-r", 4))
+    assert (said.likely, said.latest, said.cause) == (None, None, "aside")
+
+
+def test_a_card_that_somebody_put_on_a_machine_is_not_counted_on() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3"))
+    world.vms["vm-train"].cards.add(world.card("T4-4").pci)
+    world.round()
+    said = told(world, world.request("bob", "vm-r"))
+    assert said.cause == "own_end" and said.likely is not None and said.likely > world.now + HOUR
+
+
+def test_all_cards_of_a_request_start_together() -> None:
+    """Who is ahead with two takes both when the later one is free: the earlier one helps nobody behind."""
+    world = World()
+    world.give("vm-python", ("T4-1",), "for 2h")
+    world.give("vm-python-2", ("T4-2",), "for 10h")
+    for slot in ("T4-3", "T4-4"):
+        world.do(lambda d, s=slot: set_aside(d, d.cards[s], AsideWhy.DRAINED, "hot", "dana"))
+    world.request("carol", "vm-train", 2, None, "for 4h")
+    said = told(world, world.request("bob", "vm-r"))
+    assert said.likely == MONDAY_10 + 14 * HOUR + world.policy.usual_first and said.who == "carol"
+
+
+def test_the_worst_counts_work_silence_and_the_night() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "for 4h")
+    said = told(world, world.request("bob", "vm-r"))
+    end = MONDAY_10 + 4 * HOUR
+    assert said.likely == end + world.policy.usual_first
+    # Once 24 h longer, 24 h of work, 24 h of silence: Thursday 14:00, so the night to Friday; then half an hour of working time.
+    assert said.latest is not None and said.latest > datetime(2026, 12, 4, 8, 30, tzinfo=end.tzinfo)
+    assert said.latest < datetime(2026, 12, 4, 10, 30, tzinfo=end.tzinfo)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32))
+def test_in_any_history_likely_is_not_after_latest_and_those_ahead_only_delay(seed: int) -> None:
+    history = History(seed)
+    for _ in range(4):
+        history.play(6)
+        world = history.world
+        waiting = queue.line(world.books)
+        for place, request in enumerate(waiting):
+            said = told(world, request)
+            assert (said.likely is None) == (said.latest is None)
+            if said.likely is None or said.latest is None:
+                continue
+            assert world.now < said.likely <= said.latest
+            for other in waiting[:place]:
+                if other.offer is not None or request.offer is not None:
+                    continue
+                fewer = {k: r for k, r in world.books.requests.items() if k != other.number}
+                less = promise(replace(world.books, requests=fewer), request, world.now, world.policy, lambda _: ZONE)
+                more = promise(world.books, request, world.now, world.policy, lambda _: ZONE)
+                if less.latest is not None and more.latest is not None:
+                    assert less.latest <= more.latest, "one fewer ahead is never later"
+                if other.rest is None and less.likely is not None and more.likely is not None:
+                    assert less.likely <= more.likely
+
+
+# ---- kept ---------------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A world of people who are in no hurry. ``promised`` is what each one who asked was told, by number."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        start = MONDAY_10 + timedelta(hours=self.random.randrange(5 * 24))
+        self.world = World(start)
+        self.promised: dict[int, datetime] = {}
+        self.asked: dict[int, datetime] = {}
+        slots = ["T4-1", "T4-2", "T4-3", "T4-4"]
+        for vm in ("vm-python", "vm-python-2"):
+            take = slots[: self.random.choice((1, 2, 2))]
+            del slots[: len(take)]
+            self.world.give(vm, tuple(take), self.random.choice(("for 2h", "for 30h", "3d", "")))
+        for slot in slots[: self.random.choice((0, 1, 2))]:
+            self.world.do(lambda d, s=slot: set_aside(d, d.cards[s], AsideWhy.DRAINED, "hot", "dana"))
+        self.busy = self.random.random() < 0.6
+        self.contrary = self.random.random() < 0.6
+        for name in ("vm-python", "vm-python-2"):
+            if self.busy:
+                self.world.vms[name].jobs = (Job("ada", "python train.py", self.world.now, True),)
+
+    def ask(self, who: str, vm: str, window: str | None) -> None:
+        """Ask, and write down what was promised. The window is one that will do whenever the card comes."""
+        count = self.random.choice((1, 1, 2))
+        length = self.random.choice(("for 4h", "for 20h", ""))
+        request = self.world.request(who, vm, count, window, length)
+        said = told(self.world, request)
+        if said.latest is not None:
+            self.promised[request.number] = said.latest
+            self.asked[request.number] = self.world.now
+
+    def people(self) -> None:
+        """Whoever asked answers in working hours when asked, those ahead at the last minute; holders are as slow as they may be."""
+        world, policy = self.world, self.world.policy
+        for request in queue.line(world.books):
+            if request.offer is not None and hours.is_working(world.now, ZONE, policy):
+                late = request.offer.accept_by - world.now <= 6 * MIN
+                if late or request.number == max(self.promised, default=0):
+                    world.accept(request.person, request.number, "now")
+        for lease in list(world.books.leases.values()):
+            asks = [
+                n
+                for n in world.news[-40:]
+                if n.kind is NewsKind.ASK_WINDOW and n.lease and n.lease.label == lease.label
+            ]
+            waits = lease.state is LeaseState.RESERVED and not lease.windowed
+            if waits and asks and hours.is_working(world.now, ZONE, policy):
+                world.agree(lease.person, self.name(lease.machine), "now", lease.label)
+            ends = lease.state is LeaseState.ACTIVE and lease.end is not None and world.now + 5 * MIN >= lease.end
+            if ends and self.contrary:
+                self.attempt(lambda x=lease: world.do(lambda d: leases.extend(
+                    d, d.leases[x.label], Length(DAY), world.people[x.person], policy)))  # fmt: skip
+        if self.contrary:
+            for machine in list(world.books.machines.values()):
+                soon = [
+                    m for m in world.books.moves.values() if m.machine == machine.uuid and m.state is MoveState.PLANNED
+                ]
+                giving = any(
+                    x.machine == machine.uuid and x.state is LeaseState.RETURNING for x in world.books.leases.values()
+                )
+                if giving and any(m.last_call for m in soon):
+                    self.attempt(
+                        lambda m=machine: world.do(lambda d: moves.not_now(d, d.machines[m.uuid], m.owners[0], policy))
+                    )
+
+    def name(self, uuid: str) -> str:
+        return next(v.name for v in self.world.vms.values() if v.uuid == uuid)
+
+    def attempt(self, act: object) -> None:
+        try:
+            act()  # type: ignore[operator]
+        except Refusal:
+            pass
+
+    def step(self) -> timedelta:
+        """Fine steps while something is near."""
+        moving = any(
+            m.state in UNDER_WAY or m.last_call for m in self.world.books.moves.values() if m.state in OPEN_MOVE
+        )
+        return timedelta(seconds=30) if moving else 5 * MIN
+
+    def live(self, most: timedelta) -> None:
+        """Until all that was promised is served, or its time is over."""
+        world, end = self.world, self.world.now + most
+        while world.now < end and any(self.waits(n) for n in self.promised):
+            world.now += self.step()
+            world.round()
+            self.people()
+            for number, latest in self.promised.items():
+                assert world.now <= latest or not self.waits(number), (
+                    f"#{number} asked {self.asked[number]} was promised {latest}: {world.describe()}"
+                )
+
+    def waits(self, number: int) -> bool:
+        """Whether it was never served."""
+        if self.world.req(number).state in (RequestState.QUEUED, RequestState.OFFERED):
+            return True
+        return self.world.lease(number).active_since is None
+
+
+def keep_promises(seed: int) -> None:
+    slow = Slow(seed)
+    windows = ("nights even if busy", None, "nights even if busy", "any time today")
+    for who, vm in (("bob", "vm-r"), ("carol", "vm-train")):
+        slow.ask(who, vm, slow.random.choice(windows))
+        slow.world.pass_time(timedelta(minutes=slow.random.choice((1, 60, 600))), 5 * MIN)
+    slow.live(30 * DAY)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_at_the_latest_is_kept_when_everybody_is_slow(seed: int) -> None:
+    keep_promises(seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_at_the_latest_is_kept_in_many_worlds() -> None:
+    for seed in range(100, 300):
+        keep_promises(seed)
