@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-MARK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
+MARK = re.compile(r"<([^\s<>|][^<>|]*)(?:\|([^<>]*))?>")
 PERSON = re.compile(r"@[UW][A-Z0-9]+\Z")
 ADDRESS = re.compile(r"(?:mailto:|tel:)")
 

@@ -21,8 +21,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import websocket
+
+from bot.edges.slack.client import is_loopback
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +54,21 @@ BROKEN = (websocket.WebSocketException, OSError, ValueError, AttributeError)
 """What a connection raises that ends, also if it is closed by another thread meanwhile."""
 
 
+def _straight(url: str) -> dict[str, Any]:
+    """For an address on this machine a socket of our own: the library would go through a proxy of the environment."""
+    parts = urlsplit(url)
+    if parts.scheme != "ws" or not is_loopback(url):
+        return {}
+    return {"socket": socket.create_connection((parts.hostname, parts.port or 80), HELLO_S)}
+
+
 class Connection:
     """One web socket."""
 
-    def __init__(self, url: str, options: dict[str, Any], line: Line) -> None:
-        """Connects, and says nothing yet; raises what the library raises. ``options``: of ``websocket.create_connection``."""
+    def __init__(self, url: str, line: Line) -> None:
+        """Connects, and says nothing yet; raises what the library raises."""
         self._line = line
-        self._socket = websocket.create_connection(url, timeout=HELLO_S, enable_multithread=True, **options)
+        self._socket = websocket.create_connection(url, timeout=HELLO_S, enable_multithread=True, **_straight(url))
         self._socket.settimeout(PING_S)
         self.hello = threading.Event()
         self.ended = threading.Event()
@@ -115,11 +126,9 @@ class Connection:
 class Line:
     """The connection to Slack, whichever it is just now."""
 
-    def __init__(
-        self, address: Callable[[], str], handle: Callable[[Envelope], Any], threads: int, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, address: Callable[[], str], handle: Callable[[Envelope], Any], threads: int) -> None:
         """``address``: a fresh one-time URL, raises in plain words; ``handle``: an envelope to the payload of its ack, False for none."""
-        self._address, self._handle, self._options = address, handle, options
+        self._address, self._handle = address, handle
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="slack")
         self._lock = threading.Lock()
         self._all: list[Connection] = []
@@ -213,20 +222,25 @@ class Line:
             return
         ack: dict[str, Any] = {"envelope_id": envelope["envelope_id"]}
         text = json.dumps(ack if payload is None else {**ack, "payload": payload})
+        # An ack may come on another connection. One that is being replaced may be closed before it is read there: so on both.
+        ways = [connection] if not connection.replaced else [connection, self._current]
+        sent = [self._sent(way, text) for way in ways]
+        if not any(sent) and not (self._current is not connection and self._sent(self._current, text)):
+            log.warning("an ack could not be sent: the connection to Slack was lost meanwhile")
+
+    def _sent(self, connection: Connection | None, text: str) -> bool:
+        """Whether it could be sent there."""
+        if connection is None:
+            return False
         try:
             connection.send(text)
         except BROKEN:
-            current = self._current  # an ack may come on another connection
-            try:
-                if current is None or current is connection:
-                    raise websocket.WebSocketConnectionClosedException
-                current.send(text)
-            except BROKEN:
-                log.warning("an ack could not be sent: the connection to Slack was lost meanwhile")
+            return False
+        return True
 
     def _connect(self) -> None:
         """A new connection; the old one is left to Slack to close."""
-        fresh = Connection(self._address(), self._options, self)
+        fresh = Connection(self._address(), self)
         with self._lock:
             self._all.append(fresh)  # before its hello, which says how many there are
         fresh.start()

@@ -123,17 +123,14 @@ def _asked(client: Any, method: str, settings: SlackSettings) -> dict[str, Any]:
 
 
 def _own(app: App, settings: SlackSettings) -> _Wire:
-    """A proxy of the environment is not used for loopback."""
+    """Our own line."""
     client = make_client(settings)
     client.token = settings.app_token
-    options: dict[str, Any] = {}
-    if is_loopback(settings.api_url):
-        options["http_no_proxy"] = ["*"]
 
     def address() -> str:
         return str(_asked(client, "apps.connections.open", settings)["url"])
 
-    return Line(address, lambda envelope: _dispatch(app, envelope), THREADS, options)
+    return Line(address, lambda envelope: _dispatch(app, envelope), THREADS)
 
 
 def _dispatch(app: App, envelope: dict[str, Any]) -> dict[str, Any] | str | bool | None:
