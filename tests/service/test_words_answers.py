@@ -170,6 +170,12 @@ def test_leaving_the_line_is_its_own_answer() -> None:
 # ---- why -----------------------------------------------------------------------------------------------------------
 
 
+def test_why_gives_now_no_hours_while_the_card_is_not_there() -> None:
+    asked = w.request()
+    said = w.text(words.why(w.scene(asked, w.agreement(label="12", now=True), *BUSY), w.BOB, asked))
+    assert "vm-r may restart as soon as the card is there." in said
+
+
 def test_why_says_who_asked_earlier_and_nothing_else_counts() -> None:
     mine = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - timedelta(hours=1))
     said = w.text(words.why(w.scene(w.request(), mine, *BUSY), w.CAROL, mine))

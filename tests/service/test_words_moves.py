@@ -66,6 +66,13 @@ def test_cards_in_and_out_in_one_restart_are_one_message() -> None:
     assert "T4-2 goes from ada (vm-python)" in first and "T4-3 and T4-1 go" in first
 
 
+def test_a_card_that_was_free_is_not_said_to_come_from_anybody() -> None:
+    wishes = tuple(Wish(Work.PUT, "12", slot) for slot in ("T4-3", "T4-4", "T4-2"))
+    books = w.books(w.RETURNING, replace(w.RESERVED, slots=("T4-2", "T4-3", "T4-4")))
+    first = w.text(words.move_message(w.move(wishes=wishes), books, w.NOW, w.POLICY)).split("\n")[0]
+    assert first.startswith("T4-3 and T4-4 go to bob (vm-r), and T4-2 goes from ada (vm-python) to bob (vm-r), about")
+
+
 def test_the_end_says_what_is_known_of_the_card() -> None:
     def end(lease: object, **other: object) -> str:
         return w.text(words.move_message(w.move(MoveState.DONE, **other), w.books(lease), w.NOW, w.POLICY))

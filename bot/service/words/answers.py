@@ -190,7 +190,7 @@ def _asks(
         return ln(
             Bold(f"Agreed: {vm} may restart"),
             " ",
-            _when(agreed, promise),
+            agreed_when(agreed, promise),
             ". ",
             _too_early(agreed, promise) or _before(agreed, promise),
         )
@@ -202,8 +202,8 @@ def _asks(
     return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
 
 
-def _when(agreed: Agreement, promise: Promise | None) -> list[Part]:
-    """ "Now" counts from when the card is there."""
+def agreed_when(agreed: Agreement, promise: Promise | None) -> list[Part]:
+    """When a request's machine may restart; "now" counts from when the card is there."""
     waits = agreed.now and promise is not None and promise.cause != "free_now"
     return ["as soon as the card is there"] if waits else window_words(agreed)
 

@@ -100,15 +100,24 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
 
 
 def _what(move: Move, books: Books, vm: str) -> list[Part]:
-    """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction and person."""
+    """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction, person here, and person there."""
     wishes = move.wishes or move.left_out
     over = move.state is MoveState.DONE and not move.undo
     parts: list[Part] = []
     for work in (Work.TAKE, Work.PUT):
         for label in dict.fromkeys(w.label for w in wishes if w.work is work):
             slots = [w.slot for w in wishes if w.work is work and w.label == label]
-            parts.append(_one_way(work, label, slots, books, vm, over))
+            parts += [_one_way(work, label, group, books, vm, over) for group in _by_other_side(work, slots, books)]
     return listed(parts, ", and ") if parts else [f"{vm} restarts"]
+
+
+def _by_other_side(work: Work, slots: Sequence[SlotId], books: Books) -> list[list[SlotId]]:
+    """The cards, those with the same person on the other side together: what was free before is not said to come from anybody."""
+    groups: dict[str | None, list[SlotId]] = {}
+    for slot in slots:
+        lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books)
+        groups.setdefault(lease.label if lease is not None else None, []).append(slot)
+    return list(groups.values())
 
 
 def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str, over: bool) -> list[Part]:

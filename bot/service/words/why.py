@@ -17,7 +17,15 @@ from bot.domain.model import (
 )
 from bot.domain.queue import line, place
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
-from bot.service.words.answers import agreed_for, asked_buttons, is_off, promise_line, restart_buttons, standing_still
+from bot.service.words.answers import (
+    agreed_for,
+    agreed_when,
+    asked_buttons,
+    is_off,
+    promise_line,
+    restart_buttons,
+    standing_still,
+)
 from bot.service.words.answers_cards import comes_out_words
 from bot.service.words.board import View, card_words
 from bot.service.words.common import (
@@ -256,7 +264,7 @@ def _window_line(scene: Scene, request: Request, machine: Machine | None) -> Lin
     agreed = agreed_for(scene, request)
     vm = name_of(machine)
     if agreed is not None:
-        return ln(f"{vm} may restart ", window_words(agreed), ".")
+        return ln(f"{vm} may restart ", agreed_when(agreed, scene.promises.get(request.number)), ".")
     return ln(
         f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
         if not is_off(scene, request)
