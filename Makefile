@@ -4,6 +4,7 @@
 #   make check                       format, lint, types, the import law
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
+#   make bench                       commands a second and their slowest, against a floor; ends with 1 if a target is missed
 #
 # PYTHON= chooses the interpreter (3.11 or newer), JOBS= how many tests run at once.
 
@@ -20,7 +21,7 @@ CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_inf
 PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(CAN_SERVE)' >/dev/null 2>&1 && echo $$name && break; done)
 
-.PHONY: help setup demo check test test-long clean
+.PHONY: help setup demo check test test-long bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -50,6 +51,11 @@ test: check
 
 test-long: $(READY)
 	@$(BIN)/python -m pytest -m long $(ARGS)
+
+# The targets are for a machine that does nothing else meanwhile; the acks are for information.
+bench: $(READY)
+	@$(BIN)/python -m bench.acks
+	@$(BIN)/python -m bench.commands
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo build *.egg-info

@@ -1,0 +1,1 @@
+"""Measurements; each file is run by itself, see the Makefile."""
