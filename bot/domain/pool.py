@@ -141,7 +141,7 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     for machine in list(draft.machines.values()):
         _machine(draft, sight, machine)
     for card in list(draft.cards.values()):
-        _fits(draft, sight, card)
+        _fits(draft, sight, card, policy)
 
 
 def _host(draft: Draft, sight: Sight, host: SeenHost, kinds: Mapping[str, str]) -> None:
@@ -191,7 +191,7 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
             draft.tell(News(NewsKind.MACHINE_GONE, to, once=f"{machine.uuid}:{draft.now.date()}", machine=machine))
 
 
-def _fits(draft: Draft, sight: Sight, card: Card) -> None:
+def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     """Compare a card's place in vCenter with the books: two settings, a stranger, or a difference to be healed."""
     settings = sight.settings(card)
     if settings is None:
@@ -202,7 +202,8 @@ def _fits(draft: Draft, sight: Sight, card: Card) -> None:
     if _on_the_way(draft, settings, lease):
         return
     if lease is not None and lease.state is LeaseState.ACTIVE:
-        contrary = bool(settings - {lease.machine})
+        since = lease.guest_without_since  # contrary words of the guest for a while are a difference, fewer are none
+        contrary = bool(settings - {lease.machine}) or (since is not None and draft.now - since >= policy.seen_in_guest)
     else:
         contrary = False
         if lease is None or lease.state not in OPEN_LEASE:
@@ -214,7 +215,7 @@ def _doubt(draft: Draft, card: Card, contrary: bool) -> None:
     """Doubt a card while looks contradict the books; three agreeing looks in a row heal it."""
     if contrary and not card.doubted:
         draft.put(replace(card, doubted=True, agreeing=0))
-        draft.log(BOT, "card.doubted", card.name, "vCenter shows it in another machine's settings")
+        draft.log(BOT, "card.doubted", card.name, "what is seen of it contradicts the books")
     elif contrary and card.agreeing:
         draft.put(replace(card, agreeing=0))
     elif not contrary and card.doubted:

@@ -87,11 +87,11 @@ def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
     if due is None or lease.active_since is None:
         return
     if draft.now < due:
-        for before in ctx.policy.reminders:
-            if due - before <= draft.now and due - lease.active_since > before:
-                once = f"{lease.label}:{due.isoformat()}:{before}"
-                draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due))
-                return
+        # A mark that was over when the time began, or was made longer, needs no reminder.
+        near = [before for before in ctx.policy.reminders if lease.changed < due - before <= draft.now]
+        if near:
+            once = f"{lease.label}:{due.isoformat()}:{min(near)}"
+            draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due))
         return
     if not _needed(draft, ctx, lease):
         if not lease.over_time:

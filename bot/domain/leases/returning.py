@@ -20,7 +20,8 @@ def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
     if remaining is None:
         return
     lease = remaining
-    if fresh(draft, ctx.sight, lease.machine) and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots):
+    known = fresh(draft, ctx.sight, lease.machine) and ctx.sight.machine(lease.machine) is not None
+    if known and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots):
         ended = end(draft, lease, On.CLEAN, lease.reason, by=lease.ended_by)
         machine = draft.machines.get(lease.machine)
         news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)
