@@ -9,16 +9,23 @@ from __future__ import annotations
 import contextlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
+from click.testing import Result
+from typer.testing import CliRunner
+
+from bot.cli import app
 from bot.domain.model import Books
 from bot.edges.store import open_store
 from bot.local.demo.clockwork import Clockwork
@@ -47,6 +54,65 @@ class Kept:
     cards: dict[str, list[str]]  # VM -> PCI addresses in its settings
 
 
+class Gate:
+    """A port in front of a server's: open, it passes on what comes; shut, nobody answers and what was open is cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """In front of ``host``:``port``; shut."""
+        self.to = (host, port)
+        self._listener: socket.socket | None = None
+        self._pairs: list[socket.socket] = []
+        self._lock = threading.Lock()
+        with socket.socket() as probe:
+            probe.bind((host, 0))
+            self.at: tuple[str, int] = probe.getsockname()
+
+    def open(self) -> None:
+        """From now on it answers."""
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(self.at)
+        listener.listen(50)
+        self._listener = listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def shut(self) -> None:
+        """From now on nobody answers."""
+        with self._lock:
+            ends = [*self._pairs, *([self._listener] if self._listener else [])]
+            self._pairs, self._listener = [], None
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return  # shut
+            try:
+                far = socket.create_connection(self.to, 10)
+            except OSError:
+                near.close()
+                continue
+            far.settimeout(None)
+            with self._lock:
+                self._pairs += [near, far]
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=_pump, args=pair, daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    """Everything from one to the other, then the end."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
 @dataclass
 class Yard:
     """The stand-ins, the clock, and the bots of one test."""
@@ -54,6 +120,8 @@ class Yard:
     rig: Rig
     clock: Clockwork
     stage: Stage
+    vcenter: Gate  # bots reach the vCenter through it
+    slack: Gate  # bots reach Slack's Web API through it (their socket goes straight)
     kept: list[Kept] = field(default_factory=list)
 
     # ---- bots
@@ -62,7 +130,7 @@ class Yard:
         """A bot on the rig's settings, up and with a good round behind it; ``more``: further options."""
         bot = self.spawn(name, *more)
         self.rig.wait_healthy()
-        self.clock.settle()
+        self.settle()
         return bot
 
     def spawn(self, name: str = "bot", *more: str, settings: Path | None = None) -> Child:
@@ -75,7 +143,7 @@ class Yard:
         """As the machine's power cut: no goodbye."""
         bot.process.send_signal(signal.SIGKILL)
         bot.process.wait(10)
-        self.rig.children.remove(bot)
+        self.stop(bot)  # closes what led to it
 
     def stop(self, bot: Child) -> None:
         """Ended in order."""
@@ -89,6 +157,11 @@ class Yard:
         now = self.clock.now()
         self.clock.speed = speed
         self.clock.set(now)
+
+    def settle(self) -> None:
+        """Wait until a round that began now is over, and all is told; setting the clock wakes one."""
+        self.pace(self.clock.speed)
+        self.clock.settle()
 
     def run(self, until: Callable[[], Any], within: float = 40.0, speed: float = FAST) -> Any:
         """Let time run until something holds, at most so many real seconds; returns what it was, or the last answer."""
@@ -126,12 +199,16 @@ class Yard:
 
     # ---- the terminal
 
-    def say(self, who: str, text: str, settings: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """``gpubot say --as who text``."""
-        return self.command("say", "--as", who, text, "--settings", str(settings or self.rig.settings))
+    def say(self, who: str, text: str) -> Result:
+        """``gpubot say --as who text``; in this process, because the imports take longer than the answer."""
+        return self.inside("say", "--as", who, text, "--settings", str(self.rig.settings))
+
+    def inside(self, *words: str) -> Result:
+        """``gpubot WORDS`` in this process, to its end; not for bots."""
+        return CliRunner().invoke(app, words, env=self.rig.environment(), catch_exceptions=False)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """``gpubot WORDS``, to its end."""
+        """``gpubot WORDS`` in a process of its own, to its end."""
         line = [sys.executable, "-m", "bot.cli", *words]
         return subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.rig.environment(), check=False)
 
@@ -151,6 +228,9 @@ class Yard:
         """Bring a scene back: time, machines and database; no bot may run, and none does afterwards."""
         for bot in [c for c in self.rig.children if c.name.startswith("bot")]:
             self.kill(bot)
+        for gate in (self.vcenter, self.slack):
+            gate.shut()
+            gate.open()
         self.stage.vcenter("POST", "hold", {"n": 0})
         self.stage.slack.post("faults/clear")
         self.clock.speed = SLOW
@@ -190,15 +270,30 @@ def wait(what: Callable[[], Any], seconds: float = 20.0) -> Any:
 def yard(folder: Path) -> Iterator[Yard]:
     """A vCenter and a Slack, settings written, no bot yet."""
     rig = Rig(folder)
+    gates: tuple[Gate, ...] = ()
     try:
         clock = Clockwork(rig.clock, START, SLOW)
         rig.start_vcenter()
         rig.start_slack()
+        gates = _gates(rig)
         rig.write_settings()
         clock.web = rig.web
-        yield Yard(rig, clock, Stage(rig, clock, lambda _: None))
+        yield Yard(rig, clock, Stage(rig, clock, lambda _: None), gates[0], gates[1])
     finally:
         rig.stop()
+        for gate in gates:
+            gate.shut()
+
+
+def _gates(rig: Rig) -> tuple[Gate, Gate]:
+    """Gates in front of the vCenter and of Slack's Web API, open, and the rig told to use them."""
+    url = urlsplit(rig.slack["api_url"])
+    vcenter, slack = Gate(rig.vcenter["host"], int(rig.vcenter["port"])), Gate(str(url.hostname), int(url.port or 0))
+    rig.vcenter = {**rig.vcenter, "port": vcenter.at[1]}
+    rig.slack = {**rig.slack, "api_url": urlunsplit(url._replace(netloc=f"{slack.at[0]}:{slack.at[1]}"))}
+    vcenter.open()
+    slack.open()
+    return vcenter, slack
 
 
 def health(web: str) -> tuple[int, str]:

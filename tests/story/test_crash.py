@@ -53,7 +53,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         made.stage.quietly("ada", f"request 1 on {GIVER} restart now")
         assert made.run(lambda: any("yours until" in text for text in made.stage.dms("ada"))), made.log()
         assert "next in line" in made.stage.quietly("bob", "request 1 restart now")
-        made.clock.settle()
+        made.settle()
         made.stop(bot)
         yield Scene(made, made.keep())
 
@@ -87,9 +87,9 @@ class Play:
     def end(self) -> None:
         """Let it come to its end, and a little longer."""
         assert self.yard.run(self.is_over), self.story()
-        self.yard.clock.settle()
+        self.yard.settle()
         self.yard.run(lambda: False, within=1.0)
-        self.yard.clock.settle()
+        self.yard.settle()
 
     def story(self) -> str:
         """What happened, for a failure's message."""

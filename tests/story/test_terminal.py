@@ -1,0 +1,247 @@
+"""The command line beside the bot, and a bot whose vCenter, Slack or settings are not as they should be."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trustme
+
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.model import LeaseState
+from bot.local.demo.processes import DemoError, free_port
+from tests.story.rig import FAST, Kept, Yard, health, set_up, wait, yard
+
+INSTANT = re.compile(
+    r"\b(?:today|tomorrow|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?: \d+ \w{3})?)(?: \d\d:\d\d)?|\b\d\d:\d\d\b"
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The stand-ins and four free cards, registered machines, people who were met; no bot."""
+
+    yard: Yard
+    kept: Kept
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with yard(tmp_path_factory.mktemp("terminal")) as made:
+        bot = made.start()
+        set_up(made.stage)
+        for who in ("ada", "bob", "carol"):
+            made.stage.quietly(who, "mine")
+        made.settle()
+        made.stop(bot)
+        yield Scene(made, made.keep())
+
+
+@pytest.fixture
+def place(scene: Scene) -> Yard:
+    """The scene anew."""
+    scene.yard.again(scene.kept)
+    return scene.yard
+
+
+def bare(text: str) -> list[str]:
+    """A message's words, without the marks of Slack, the commands behind buttons in the terminal, and instants."""
+    text = re.sub(r"\[([^\]]+)\](?:  ?/gpu[^\n\[]*)?", r"[\1]", text)
+    text = re.sub(r"[`*_]|@(?=\w)", "", INSTANT.sub("T", text))
+    return text.split()
+
+
+def settings(yard: Yard, name: str, **changes: str) -> Path:
+    """The settings with some lines changed (by what stands before "="), a database and a port of their own."""
+    changes = {"url": f'"sqlite:///{yard.rig.folder / name}.db"', "bind": f'"127.0.0.1:{free_port()}"', **changes}
+    lines = []
+    for line in yard.rig.settings.read_text().splitlines():
+        word = line.partition(" =")[0]
+        lines.append(f"{word} = {changes[word]}" if word in changes else line)
+    path = yard.rig.folder / f"{name}.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def web_of(path: Path) -> str:
+    """Where a bot with these settings answers."""
+    found = re.search(r'bind = "([^"]+)"', path.read_text())
+    assert found
+    return f"http://{found.group(1)}"
+
+
+# ---- one line from the terminal
+
+
+def test_the_terminal_says_what_slack_says(scene: Scene) -> None:
+    """With the bot running and not running; and what was said at the terminal is done by the bot that runs."""
+    lines = ("request 1", "queue", "mine", "help", "why", "release now", "request 7", "no such word", "")
+    heard: dict[str, list[list[str]]] = {}
+    for way in ("slack", "running", "alone"):
+        scene.yard.again(scene.kept)
+        scene.yard.pace(0.0)
+        if way != "alone":
+            bot = scene.yard.start()
+        heard[way] = []
+        for line in lines[:1] if way == "running" else lines:
+            if way == "slack":
+                heard[way].append(bare(scene.yard.stage.quietly("bob", line)))
+            else:
+                heard[way].append(bare(scene.yard.say("bob", line).stdout))
+        if way == "alone":
+            spoken = scene.yard.command("say", "--as", "bob", "help", "--settings", str(scene.yard.rig.settings))
+            assert bare(spoken.stdout) == heard[way][lines.index("help")] and spoken.returncode == 0, spoken
+        if way == "running":
+            assert wait(lambda: "is asked" in scene.yard.say("bob", "mine").stdout), "the bot that runs took no notice"
+        if way != "alone":
+            scene.yard.kill(bot)
+    assert heard["running"] == heard["slack"][:1]
+    for line, slack, alone in zip(lines, heard["slack"], heard["alone"], strict=True):
+        if line not in ("queue", "mine", "why", "release now", ""):  # there the bot that ran has gone on meanwhile
+            assert slack == alone, line
+    assert all(heard["slack"]) and all(heard["alone"])
+
+
+def test_what_the_terminal_answers_ends_in_a_code(place: Yard) -> None:
+    done, refused = place.say("bob", "queue"), place.say("bob", "request 7")
+    assert (done.exit_code, done.stderr) == (0, "") and done.stdout.strip()
+    assert (refused.exit_code, refused.stderr) == (1, "") and "4" in refused.stdout
+    stranger = place.say("mallory", "request 1")
+    assert (stranger.exit_code, stranger.stdout) == (2, "")
+    assert "mallory" in stranger.stderr and "bob" in stranger.stderr and "Slack" in stranger.stderr
+    admin = place.say("bob", "drain T4-1 because I can")
+    assert admin.exit_code == 1 and "admin" in admin.stdout
+
+
+def test_wrong_settings_are_told_all_at_once(place: Yard, tmp_path: Path) -> None:
+    wrong = tmp_path / "gpubot.toml"
+    wrong.write_text('[site]\nzone = "Mars/Olympus"\nlevel = "fly"\n[slak]\ncommand = "/gpu"\n')
+    ended = place.command("run", "--settings", str(wrong))
+    said = place.inside("say", "--as", "bob", "mine", "--settings", str(wrong))
+    assert (ended.returncode, ended.stdout, said.exit_code, said.stdout) == (2, "", 2, "")
+    assert ended.stderr == said.stderr and "Traceback" not in ended.stderr
+    for part in ("[site] zone", "[site] level", "[slak]", 'write: level = "act"'):
+        assert part in ended.stderr, ended.stderr
+    missing = place.inside("say", "--as", "bob", "mine", "--settings", str(tmp_path / "nowhere.toml"))
+    assert missing.exit_code == 2 and "nowhere.toml" in missing.stderr
+
+
+# ---- bots that cannot start, or not quite
+
+
+def test_a_second_bot_says_so_and_ends(place: Yard) -> None:
+    first = place.start()
+    second = place.command("run", "--settings", str(place.rig.settings))
+    assert second.returncode == 2, second
+    assert "another gpubot runs on this database" in second.stderr and "Traceback" not in second.stderr
+    assert first.process.poll() is None and health(place.rig.web)[0] == 200
+    place.kill(first)
+    third = place.start()  # whoever was killed is not waited for
+    place.stop(third)
+    assert third.process.returncode == 0, third.tail()
+
+
+def test_a_login_or_a_certificate_that_is_wrong(place: Yard, tmp_path: Path) -> None:
+    """The bot comes up, says what to do, shows it, and puts no secret into its log."""
+    (tmp_path / "password").write_text("not-the-password-3141")
+    ca = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(ca)
+    cases = {
+        "bot-password": ({"password_file": f'"{tmp_path / "password"}"'}, "password is wrong"),
+        "bot-certificate": ({"ca_file": f'"{ca}"'}, "certificate is not accepted"),
+        "bot-nobody": ({"port": str(free_port())}, "nobody answers there"),
+    }
+    paths = {name: settings(place, name, **changes) for name, (changes, _) in cases.items()}
+    bots = {name: place.spawn(name, settings=path) for name, path in paths.items()}
+    for name, (_, words) in cases.items():
+        assert wait(lambda n=name, w=words: w in place.log(n)), f"{name}: {place.log(name)}"
+        assert wait(lambda n=name, w=words: w in health(web_of(paths[n]))[1]), health(web_of(paths[name]))
+        line = next(x for x in place.log(name).splitlines() if words in x)
+        assert "WARNING" in line and "vCenter lab" in line, line
+        assert "Traceback" not in place.log(name)
+        status, said = health(web_of(paths[name]))
+        assert (status, bots[name].process.poll()) == (200, None), said
+    assert "3141" not in place.log("bot-password") and str(place.rig.vcenter["password"]) not in place.log()
+    assert "ca_file must hold the authority" in place.log("bot-certificate")
+    for made in bots.values():
+        place.stop(made)
+
+
+def test_vcenter_and_slack_away_at_the_start(place: Yard) -> None:
+    """It comes up all the same, says what it misses, answers at the terminal, and goes on when they are back."""
+    place.vcenter.shut()
+    place.slack.shut()
+    bot = place.spawn()
+    assert wait(lambda: "nobody answers there" in place.log() and "Slack cannot be reached" in place.log()), place.log()
+    status, said = health(place.rig.web)
+    assert status == 503 and "not connected" in said and "nobody answers" in said
+    assert place.say("bob", "request 1 restart now").exit_code == 0
+    place.vcenter.open()
+    place.slack.open()
+    assert place.run(lambda: "vCenter lab answers again" in place.log(), speed=10.0), place.log()
+    assert wait(lambda: health(place.rig.web)[0] == 200), health(place.rig.web)
+    assert "Traceback" not in place.log(), place.log()
+    since = time.time()
+    arrived = place.run(lambda: any("yours until" in text for text in place.said("bob", "dm", since)))
+    assert arrived, place.log()
+    assert place.stage.cards_in("vm-r") == 1
+    place.kill(bot)
+
+
+# ---- away, or gone, in the middle of it
+
+
+def test_vcenter_away_in_mid_move(place: Yard) -> None:
+    """Away between shutdown and change, for longer than a guest may take: the move ends right, and only the absence is told."""
+    bot, line, since = place.start(), place.line(), time.time()
+    place.stage.quietly("ada", "request 1 on vm-python restart now")
+    asked = place.run(lambda: any(e["verb"] == "shutdown asked" for e in place.journal(line)))
+    place.vcenter.shut()
+    assert asked, place.log()
+    gone = place.clock.now()
+    assert place.run(lambda: (place.clock.now() - gone).total_seconds() > 600, speed=2 * FAST), place.clock.now()
+    assert wait(lambda: any("does not answer" in text for text in place.said("dana", "dm", since))), place.log()
+    assert "lab" in health(place.rig.web)[1]
+    place.vcenter.open()
+    assert place.run(lambda: any("yours until" in text for text in place.said("ada", "dm", since))), place.log()
+    assert place.stage.vm("vm-python")["power"] == "poweredOn" and place.stage.cards_in("vm-python") == 1
+    verbs = [e["verb"] for e in place.journal(line) if e["vm"] == "vm-python"]
+    assert (verbs.count("power off"), verbs.count("power on")) == (1, 1), verbs
+    assert not any(re.search("hang|did not shut|not now", t) for t in place.said("ada", "dm", since))
+    assert place.run(lambda: not [m for m in place.books().moves.values() if m.state in OPEN_MOVE]), place.books().moves
+    assert "Traceback" not in place.log(), place.log()
+    place.kill(bot)
+
+
+def test_the_machine_is_deleted_under_the_bot(place: Yard) -> None:
+    """In the middle of its restart: the move is over, its lease too, the card is free for the next, and admins are told."""
+    bot, line, since = place.start(), place.line(), time.time()
+    place.stage.quietly("bob", "request 1 on vm-r restart now")
+    for verb, speed in (("shutdown asked", FAST), ("power off", 20.0)):
+        assert place.run(lambda v=verb: any(e["verb"] == v for e in place.journal(line)), speed=speed), place.log()
+    assert place.run(lambda: _destroyed(place), speed=1.0)
+    place.run(lambda: not [m for m in place.books().moves.values() if m.state in OPEN_MOVE], within=20)
+    books = place.books()
+    assert not [m for m in books.moves.values() if m.state in OPEN_MOVE], place.log()
+    assert not [x for x in books.leases.values() if x.state in OPEN_LEASE and x.state is not LeaseState.RESERVED]
+    assert books.holds == frozenset()
+    place.settle()
+    for who in ("dana", "bob"):
+        assert any("vm-r" in text for text in place.said(who, "dm", since)), (who, place.log())
+    answer = place.say("bob", "request 1 on vm-r")
+    assert answer.exit_code == 1 and "vm-r" in answer.stdout, answer
+    assert "Traceback" not in place.log(), place.log()
+    place.kill(bot)
+
+
+def _destroyed(place: Yard) -> bool:
+    """Somebody deletes the machine, as soon as vCenter lets them (not while a task of ours runs)."""
+    try:
+        place.stage.vcenter("POST", "vm/vm-r/destroy")
+    except DemoError:
+        return False
+    return True
