@@ -5,6 +5,7 @@
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
 #   make bench                       commands a second and their slowest, against a floor; ends with 1 if a target is missed
+#   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
 #
 # PYTHON= chooses the interpreter (3.11 or newer), JOBS= how many tests run at once.
 
@@ -21,7 +22,7 @@ CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_inf
 PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(CAN_SERVE)' >/dev/null 2>&1 && echo $$name && break; done)
 
-.PHONY: help setup demo check test test-long bench clean
+.PHONY: help setup demo check test test-long bench picture clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,9 @@ test-long: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m bench.acks
 	@$(BIN)/python -m bench.commands
+
+picture: $(READY)
+	@$(BIN)/python -m tests.story.picture docs/page.png
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo build *.egg-info
