@@ -2,7 +2,8 @@
 
 Asked by answers, ``why`` and the board. It plays the line forward over the ends of the open leases, twice: as it will likely go, and as
 it goes at worst. *At the latest* includes work that runs on, holders who extend once, keep silent or say "not now", and people ahead
-who answer late; it assumes that machines shut down when asked, that nothing breaks, and that the one who asks answers when asked.
+who answer late; it assumes that machines shut down when asked, that nothing breaks, that the one who asks answers when asked, and has agreed to a
+restart beforehand if the turn comes outside their working hours (else the next one may go first).
 
 First come, first served without passing has no anomalies: if nobody ahead is served later than their worst time, nor keeps the
 devices longer, nobody behind is served later than theirs. So the worst is played with each one's own worst.
