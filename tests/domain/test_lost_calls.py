@@ -1,10 +1,11 @@
-"""Shutdown calls that nobody knows the fate of: vCenter was away, or the bot was killed over them."""
+"""Calls that nobody knows the fate of: vCenter was away, or the bot was killed over them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.model import CallKind, LeaseState, MoveState, Power
+from bot.domain.model import CallKind, LeaseState, MoveState, Power, Seen
 from bot.domain.news import NewsKind
 from tests.domain.world import World
 
@@ -95,3 +96,23 @@ def test_refused_at_once_is_given_up_at_once() -> None:
     world.refuse[SHUTDOWN] = ("VMware Tools do not run in vm-r", "")
     world.until(lambda: 1 in world.books.moves and world.books.moves[1].state is MoveState.DROPPED, 5 * MIN)
     assert world.told(NewsKind.GUEST_HANGS, "bob")
+
+
+class Looking(World):
+    """Each look begins a second before the round decides, as outside."""
+
+    def look(self) -> Seen | None:
+        seen = super().look()
+        return seen and replace(seen, at=seen.at - timedelta(seconds=1))
+
+
+def test_given_back_and_every_answer_is_lost() -> None:
+    """Nobody is asked for another time when the one that was agreed has done all that it was for."""
+    world = Looking()
+    label = world.give("vm-python", ("T4-1",)).label
+    world.release("ada", label, window="now")
+    world.lose |= {("vm-python", kind) for kind in CallKind}
+    world.until(lambda: world.lease(label).state is LeaseState.ENDED, 20 * MIN)
+    world.pass_time(5 * MIN)
+    assert world.acts("vm-python").count("power_on") == 1 and not world.lose - {("vm-python", CallKind.HARD_STOP)}
+    assert not world.told(NewsKind.ASK_WINDOW), world.told(NewsKind.ASK_WINDOW)

@@ -75,6 +75,8 @@ def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:
         lease = replace(lease, windowed=True)
         draft.put(lease)
         return lease
+    if sight.seen is not None and not fresh(draft, sight, lease.machine):
+        return lease  # what the last call did is not seen yet: it may be all that the time was agreed for
     why = "no time is agreed for it any more"
     if lease.state is LeaseState.RETURNING:
         step(draft, lease, On.ASK_AGAIN, why=why, changed=lease.changed)
