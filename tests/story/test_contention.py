@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +23,12 @@ import pytest
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import RequestState, Turn
 from bot.edges.store.store import open_store
+from bot.local.demo.processes import free_port
 from bot.service.desk import Desk
 from bot.service.rounds import Rounds
 from tests.fakes import text_of
 from tests.house import VERBS, House
+from tests.story.rig import set_up, wait, yard
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -174,3 +179,35 @@ def test_plain_transactions_would_fail(tmp_path: Path) -> None:
     """Why every writing transaction begins IMMEDIATE: begun plainly, some meet a lock that no waiting resolves, or a constraint."""
     wrong = race(tmp_path, 15, plain=True)
     assert {"Busy", "Conflict"} & {what.rpartition(": ")[2] for what in wrong}, wrong
+
+
+@pytest.mark.long
+def test_two_bots_and_two_terminals_as_programs(tmp_path: Path) -> None:
+    """The same with nothing of ours in between: ``gpubot run --beside`` twice, ``gpubot say`` twice at once."""
+    with yard(tmp_path) as place:
+        first = place.start("bot", "--beside")
+        set_up(place.stage)
+        for who in SPEAKERS:
+            place.stage.quietly(who, "mine")
+        for card in ("T4-2", "T4-3", "T4-4"):
+            place.stage.quietly("dana", f"drain {card} because it is kept as a spare")
+        second = place.rig.spawn("beside", _beside(place.rig.folder), ready_line=False)
+        assert second == "" and wait(lambda: "level act" in place.log("beside")), place.log("beside")
+        texts = [("--as", who, f"request 1 on {vm} restart tonight") for who, vm in SPEAKERS.items()]
+        line = [sys.executable, "-m", "bot.cli", "say", "--settings", str(place.rig.settings)]
+        both = [subprocess.Popen([*line, *text], env=place.rig.environment()) for text in texts]
+        assert [terminal.wait(60) for terminal in both] == [0, 0]
+        assert wait(lambda: place.books().holds), place.log()
+        place.settle()
+        assert [h.slot for h in place.books().holds] == ["T4-1"]
+        for log in (place.log(), place.log("beside")):
+            assert "Traceback" not in log, log
+        place.kill(first)
+
+
+def _beside(folder: Path) -> list[str]:
+    """A second bot's arguments: the same database, a port of its own."""
+    text = (folder / "gpubot.toml").read_text()
+    settings = folder / "beside.toml"
+    settings.write_text(re.sub(r'bind = "127.0.0.1:\d+"', f'bind = "127.0.0.1:{free_port()}"', text))
+    return ["-m", "bot.cli", "run", "--settings", str(settings), "--beside"]

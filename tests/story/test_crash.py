@@ -234,10 +234,9 @@ def test_killed_at_a_post_to_slack(scene: Scene, n: int, when: str) -> None:
     at_slack(scene, n, when)
 
 
-@pytest.mark.parametrize(("n", "when"), [(2, "after"), (5, "before")])
-def test_killed_while_a_card_is_changed(scene: Scene, n: int, when: str) -> None:
-    """Two of the above, for every day: the card came off unheard, and the card was not put on."""
-    at_vcenter(scene, n, when)
+def test_killed_while_a_step_is_told(scene: Scene) -> None:
+    """One of the above, for every day: the message stands, and the bot that posted it never knew."""
+    at_slack(scene, 5, "after")
 
 
 def test_killed_at_every_call(scene: Scene) -> None:
@@ -254,4 +253,21 @@ def test_killed_at_every_call(scene: Scene) -> None:
         play.yard.stage.vcenter("POST", "hold", hold)
         play.bot = play.yard.spawn()
     assert play.deaths == CALLS
+    check(play)
+
+
+@pytest.mark.long
+def test_every_answer_is_lost(scene: Scene) -> None:
+    """The bot lives, and its connection is cut after each of its calls."""
+    play = Play(scene)
+    hold, lost = {"n": 1, "when": "after"}, 0
+    play.yard.stage.vcenter("POST", "hold", hold)
+    play.begin()
+    while play.yard.run(lambda: play.yard.stage.vcenter("GET", "hold")["held"] or play.is_over()) is not True:
+        assert lost < 2 * CALLS, play.story()
+        lost += 1
+        play.yard.stage.vcenter("POST", "hold/release", {"drop": True})
+        assert wait(lambda: play.yard.stage.vcenter("GET", "hold")["held"] is None)
+        play.yard.stage.vcenter("POST", "hold", hold)
+    assert lost >= CALLS
     check(play)
