@@ -36,8 +36,8 @@ from bot.local.demo.stage import Stage
 START = datetime(2026, 11, 30, 14, 0, tzinfo=ZoneInfo(ZONE)).astimezone(UTC)
 """A Monday afternoon: people are at work, and nothing ends soon."""
 
-FAST = 60.0
-"""Virtual seconds a real second while a move goes on: two rounds a real second are one in thirty seconds."""
+FAST = 90.0
+"""Virtual seconds a real second while a move goes on: two rounds a real second are one in forty-five seconds."""
 
 SLOW = 1.0
 """Virtual seconds a real second while a bot is killed and started: next to nothing passes."""

@@ -209,6 +209,7 @@ def at_slack(scene: Scene, n: int, when: str) -> None:
     check(play)
 
 
+@pytest.mark.long
 def test_nobody_dies(scene: Scene) -> None:
     """The move without a death, and how many places there are to die at."""
     play = Play(scene)
