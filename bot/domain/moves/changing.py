@@ -20,7 +20,7 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
-from bot.domain.moves.common import Round, bar, blame, seen_changes, seen_since, there, undo
+from bot.domain.moves.common import Round, asks, bar, blame, seen_changes, seen_since, there, undo
 from bot.domain.moves.undoing import undoing
 
 NO_EFFECT = timedelta(seconds=30)
@@ -108,7 +108,7 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
         return
     if puts:
         _remember_memory(draft, ctx, move)
-    step(draft, move, On.CHANGE, changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, puts, takes))
+    step(draft, move, asks(move), changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, puts, takes))
 
 
 def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:

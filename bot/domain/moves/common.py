@@ -18,6 +18,7 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     Move,
+    Outcome,
     Skip,
     SlotId,
     Wish,
@@ -133,3 +134,10 @@ def asked_last(move: Move) -> datetime:
 def asked_before(move: Move) -> bool:
     """Whether the last shutdown call repeats one whose answer was lost: the guest may be stopping, so a refusal says little."""
     return asked_last(move) != (move.shutdown_at or move.changed)
+
+
+def asks(move: Move) -> On:
+    """Whether a change is asked for the first time, or again: a conflict, a busy machine, a reply that was lost."""
+    c = move.call
+    again = c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.AGAIN
+    return On.AGAIN if again else On.CHANGE

@@ -23,6 +23,7 @@ from bot.domain.moves.common import (
     Round,
     asked_before,
     asked_last,
+    asks,
     bar,
     seen_changes,
     seen_since,
@@ -100,7 +101,7 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
                     News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=c.reason)
                 )
         elif ctx.acting and not waits(draft, move):
-            step(draft, move, On.CHANGE, changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, (), put))
+            step(draft, move, asks(move), changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, (), put))
         return
     move = seen_changes(draft, ctx, move)
     if not (move.was_on or move.wants_on):
