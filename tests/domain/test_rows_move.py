@@ -279,7 +279,8 @@ def test_start_refused_and_nothing_was_put_on_needs_a_person() -> None:
         and len(world.told(NewsKind.STUCK)) == 2
     )
     world.refuse.clear()
-    world.until(lambda: world.vms["vm-r"].power is Power.ON, 15 * MIN)
+    world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))
+    world.until(lambda: world.vms["vm-r"].power is Power.ON, timedelta(seconds=30))
     world.pass_time(MIN)
     assert world.books.moves[1].state is MoveState.DROPPED and state(world, lease.label) is LeaseState.ENDED
 

@@ -86,7 +86,7 @@ def start(draft: Draft, machine: Machine, by: PersonId) -> Move:
         raise NotYours(what=machine.name, owners=machine.owners)
     move = next((m for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE), None)
     if move is not None:
-        if move.state not in (MoveState.PLANNED, MoveState.CHANGING):
+        if move.state not in (MoveState.PLANNED, MoveState.CHANGING, MoveState.STUCK):
             raise TooLate(
                 state=str(move.state), number=f"m{move.number}", why=f"{machine.name} is being restarted already"
             )

@@ -115,8 +115,10 @@ def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
         return
     c = move.call
     asked: datetime = c.answered or c.asked if c is not None else move.changed
-    if draft.now - asked >= _again_at(move):
-        step(draft, move, On.AGAIN, changed=move.changed, **call(draft, move, CallKind.POWER_ON, ctx.run))
+    if move.wants_on or draft.now - asked >= _again_at(move):
+        step(
+            draft, move, On.AGAIN, changed=move.changed, wants_on=False, **call(draft, move, CallKind.POWER_ON, ctx.run)
+        )
 
 
 def _again_at(move: Move) -> timedelta:
