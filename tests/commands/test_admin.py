@@ -205,3 +205,10 @@ def test_pause_and_resume(house: House) -> None:
     assert "Paused" in text_of(house.say("bob", ""))
     assert house.say("dana", "resume").ok
     assert house.books.paused == ""
+
+
+def test_done_without_anything_stuck_says_so(house: House) -> None:
+    """``done`` is for a machine that could not be started; there is none."""
+    reply = house.say("dana", "done")
+    assert not reply.ok and "no machine waits" in text_of(reply)
+    assert not house.say("bob", "done m1").ok

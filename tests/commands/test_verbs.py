@@ -54,7 +54,7 @@ def test_the_verbs_of_the_design_are_all_there() -> None:
 
 ADMINS = {
     "machine add", "machine remove", "machine owners", "machine token", "machine list", "drain", "undrain",
-    "force release", "pause", "resume",
+    "force release", "pause", "resume", "done",
 }  # fmt: skip
 
 

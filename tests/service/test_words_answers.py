@@ -289,6 +289,7 @@ EVERY: dict[str, Callable[[words.Scene], Reply]] = {
     "windows": lambda s: words.windows(s, w.R),
     "not now": lambda s: words.not_now(s, w.TRAIN, [w.agreement(machine=w.TRAIN)]),
     "stopped": lambda s: words.stopped(s, w.move()),
+    "seen_to": lambda s: words.seen_to(s, w.move(MoveState.DROPPED)),
     "started": lambda s: words.started(s, w.R),
     "adopted": lambda s: words.adopted(s, w.lease()),
     "forced": lambda s: words.forced(s, w.RETURNING, "the demo needs it"),

@@ -26,7 +26,7 @@ from bot.service.words.admin import (
 )
 from bot.service.words.answers import accepted, passed, requested
 from bot.service.words.answers_cards import adopted, extended, kept, released
-from bot.service.words.answers_windows import agreed, asks_first, not_now, started, stopped, unagreed, windows
+from bot.service.words.answers_windows import agreed, asks_first, not_now, seen_to, started, stopped, unagreed, windows
 from bot.service.words.board import board
 from bot.service.words.common import Scene
 from bot.service.words.mine import mine, queue, status
@@ -65,6 +65,7 @@ __all__ = [
     "released",
     "requested",
     "resumed",
+    "seen_to",
     "started",
     "status",
     "stopped",

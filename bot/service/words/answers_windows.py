@@ -261,6 +261,16 @@ def stopped(scene: Scene, move: Move) -> Reply:
     )
 
 
+def seen_to(scene: Scene, move: Move) -> Reply:
+    """The answer to an admin's ``done m7``."""
+    vm = machine_word(scene.books, move.machine)
+    return say(
+        head(f"Thank you: I stop trying to start {vm}."),
+        ln("I go on from what I see there; what it was for stays asked for."),
+        buttons=(MINE,),
+    )
+
+
 def started(scene: Scene, machine: Machine) -> Reply:
     """The answer to ``start``: the power-on is asked for."""
     vm = name_of(machine)
