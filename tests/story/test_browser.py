@@ -70,6 +70,7 @@ def seen(stage: Stage, browser: Browser) -> Iterator[Seen]:
     found.page.on("console", lambda m: found.wrong.append(m.text) if m.type in ("error", "warning") else None)
     found.page.on("pageerror", lambda error: found.wrong.append(str(error)))
     found.page.goto(stage.rig.slack["page"])
+    expect(found.page.locator("body[data-ready=yes]")).to_have_count(1, timeout=PATIENT_MS)
     yield found
     context.close()
 
@@ -82,6 +83,7 @@ def test_ada_asks_answers_and_sees_her_card_come(stage: Stage, seen: Seen) -> No
     # She types, and says which of her two machines.
     page.get_by_role("textbox", name="Message").fill("/gpu request 1")
     page.keyboard.press("Enter")
+    expect(answer, f"the page: {page.locator('body').inner_text()}").to_have_count(1, timeout=PATIENT_MS)
     answer.get_by_role("button", name="vm-python", exact=True).click()
     expect(answer.last).to_contain_text("May I restart vm-python when it is your turn?", timeout=PATIENT_MS)
     assert stage.cards_in("vm-python") == 0
