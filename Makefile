@@ -4,6 +4,7 @@
 #   make check                       format, lint, types, the import law
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
+#   make soak                        those, and all that take an hour
 #   make bench                       commands a second and their slowest, against a floor; ends with 1 if a target is missed
 #   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
 #
@@ -22,7 +23,7 @@ CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_inf
 PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(CAN_SERVE)' >/dev/null 2>&1 && echo $$name && break; done)
 
-.PHONY: help setup demo check test test-long bench picture clean
+.PHONY: help setup demo check test test-long soak bench picture clean
 .DEFAULT_GOAL := help
 
 help:
@@ -51,7 +52,10 @@ test: check
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-long: $(READY)
-	@$(BIN)/python -m pytest -m long $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m long --durations=10 $(ARGS)
+
+soak: $(READY)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m "long or soak" --durations=10 $(ARGS)
 
 # The targets are for a machine that does nothing else meanwhile; the acks are for information.
 bench: $(READY)

@@ -392,7 +392,16 @@ def test_any_history_keeps_the_rules_and_comes_to_rest(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
-def test_many_long_histories() -> None:
-    for seed in range(400):
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_many_long_histories(first: int) -> None:
+    for seed in range(first, first + 20):
+        run(seed, 60)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(100, 500, 50))
+def test_very_many_long_histories(first: int) -> None:
+    for seed in range(first, first + 50):
         run(seed, 60)

@@ -241,7 +241,16 @@ def test_at_the_latest_is_kept_when_everybody_is_slow(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
-def test_at_the_latest_is_kept_in_many_worlds() -> None:
-    for seed in range(100, 300):
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(100, 140, 10))
+def test_at_the_latest_is_kept_in_more_worlds(first: int) -> None:
+    for seed in range(first, first + 10):
+        keep_promises(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(140, 300, 40))
+def test_at_the_latest_is_kept_in_many_worlds(first: int) -> None:
+    for seed in range(first, first + 40):
         keep_promises(seed)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from bot.local.demo import processes
 from bot.local.demo.clockwork import Clockwork
@@ -118,9 +119,13 @@ def test_with_one_expectation_made_wrong_it_fails_and_names_it(begun: Callable[.
     assert f"✘ {spoilt}\n" in said and "seen: 4 cards in esx-01" in said and f"✔ {spoilt}" not in said
 
 
-@pytest.mark.long
+def _marked(number: int, name: str) -> ParameterSet:
+    """One in seven of them is played in the long tests, all of them in the soak."""
+    return pytest.param(name, marks=pytest.mark.long if number % 7 == 3 else pytest.mark.soak)
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("spoilt", ONE.expectations)
+@pytest.mark.parametrize("spoilt", [_marked(n, name) for n, name in enumerate(ONE.expectations)])
 def test_any_expectation_made_wrong_fails_the_story(begun: Callable[..., subprocess.Popen[str]], spoilt: str) -> None:
     demo = begun("--story", "1", "--spoil", spoilt)
     said, _ = demo.communicate(timeout=280)
