@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import lru_cache
 
 from bot.domain import phrases
 from bot.domain.errors import BadCount, Unclear, UnknownVerb
@@ -96,15 +97,22 @@ def split_verb(text: str, verbs: Iterable[str]) -> tuple[str, str]:
 
     An empty text is the verb "". Case and the blanks between do not matter. Raises UnknownVerb with the nearest.
     """
-    known = sorted(verbs, key=lambda verb: len(verb.split()), reverse=True)
-    for verb in known:
-        pattern = r"\s+".join(re.escape(part) for part in verb.split())
-        if found := re.match(rf"\s*{pattern}(?=\s|$)", text, re.IGNORECASE) if verb else None:
+    known = tuple(verbs)
+    for verb, pattern in _beginnings(known):
+        if found := pattern.match(text):
             return verb, text[found.end() :].strip()
     words = text.split()
     if not words:
         return "", ""
     raise UnknownVerb(word=words[0], nearest=nearest(words[0], known))
+
+
+@lru_cache(maxsize=8)
+def _beginnings(verbs: tuple[str, ...]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Each verb with what a line that begins with it looks like, the longest first. Made once: every line is asked this."""
+    longest_first = sorted((verb for verb in verbs if verb), key=lambda verb: len(verb.split()), reverse=True)
+    parts = ((verb, r"\s+".join(re.escape(part) for part in verb.split())) for verb in longest_first)
+    return tuple((verb, re.compile(rf"\s*{pattern}(?=\s|$)", re.IGNORECASE)) for verb, pattern in parts)
 
 
 def split_because(text: str) -> tuple[str, str]:
