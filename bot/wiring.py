@@ -70,6 +70,8 @@ def complete(settings: Settings) -> None:
     missing = settings.missing_for_run()
     if settings.slack.mode == "http":
         missing.append('[slack] mode = "http" is not served by this version; write: mode = "socket"')
+    if settings.site.level == "hands":
+        missing.append('[site] level = "hands" is not served by this version; write: level = "watch" or level = "act"')
     if missing:
         raise CannotStart("gpubot cannot start:\n" + "\n".join(f"- {line}" for line in missing))
 

@@ -142,7 +142,7 @@ def test_no_file_at_all(folder: Path) -> None:
     assert s.store.url == f"sqlite:///{Path.cwd()}/gpubot.db"
     Path("gpubot.toml").write_text('[site]\nzone = "Asia/Tokyo"\n')
     assert load().site.zone == "Asia/Tokyo"
-    with pytest.raises(SettingsError, match=r"there is no .*other.toml; `gpubot init` makes one"):
+    with pytest.raises(SettingsError, match=r"there is no .*other.toml; write one"):
         load(folder / "other.toml")
 
 

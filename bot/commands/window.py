@@ -31,9 +31,8 @@ def run(ctx: Context) -> Reply:
     machine = ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
     wish = heard.window
     if "remove" in heard.flags:
-        return words.unagreed(
-            ctx.scene(), machine, _remove(ctx, machine, wish is not None and wish.pattern is not None)
-        )
+        removed = _remove(ctx, machine, wish is not None and wish.pattern is not None)
+        return words.unagreed(ctx.scene(), machine, removed)
     if wish is None:
         return words.windows(ctx.scene(), machine)
     if wish.which is Which.ASK:
@@ -95,15 +94,14 @@ def _remove(ctx: Context, machine: Machine, standing_only: bool) -> list[Agreeme
 
 
 def _ask_first(ctx: Context, machine: Machine) -> None:
-    """The person's waiting requests for the machine are offered, not leased: named windows for them are taken back."""
+    """The person's waiting requests for the machine are offered, not leased, and all that they agreed to for it is taken back: after "ask me
+    first" no earlier word of theirs lets it restart. What the terms give stays."""
     for request in ctx.own_requests():
-        if request.machine != machine.uuid:
-            continue
-        if request.state is RequestState.QUEUED:
+        if request.machine == machine.uuid and request.state is RequestState.QUEUED:
             _mark(ctx, request)
-        for agreement in ctx.agreements(machine):
-            if agreement.label == str(request.number):
-                windows.withdraw(ctx.draft, agreement, ctx.person.id)
+    for agreement in ctx.agreements(machine):
+        if agreement.person == ctx.person.id and not agreement.firm:
+            windows.withdraw(ctx.draft, agreement, ctx.person.id)
 
 
 def _mark(ctx: Context, request: Request) -> None:

@@ -194,7 +194,9 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SettingsError([f"there is no {file}; `gpubot init` makes one"]) from None
+        raise SettingsError(
+            [f"there is no {file}; write one as README shows it, or name yours with --settings"]
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             [f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"]

@@ -189,7 +189,7 @@ class Rounds:
             if draft.now - since >= AWAY:
                 reason = f"vCenter {name} does not answer; nothing is granted or moved there until it does"
                 once = f"vcenter {name} {since.isoformat()}"
-                draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, until=since, reason=reason))
+                draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=reason))
 
     # ---- deciding
 

@@ -295,3 +295,16 @@ def test_when_done_waits_for_the_end_of_work(house: House) -> None:
         house.forward(1)
     assert house.lab.calls
     assert house.clock.now() - free >= timedelta(minutes=10)
+
+
+def test_ask_first_takes_back_all_that_one_agreed_to(house: House) -> None:
+    """After "ask me first" nothing that the same person said before lets the machine restart."""
+    for text in ("window vm-r nights", "window vm-r at 23:00", "window vm-r ask"):
+        assert house.say("bob", text).ok
+    assert not [a for a in house.books.agreements.values() if a.state.value == "open"]
+
+
+def test_what_was_taken_back_is_not_called_agreed(house: House) -> None:
+    """The answer to `remove` is about the books after it."""
+    assert house.say("bob", "window vm-r nights").ok
+    assert "Still agreed" not in text_of(house.say("bob", "window vm-r remove"))

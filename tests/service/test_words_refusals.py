@@ -60,7 +60,8 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
 @pytest.mark.parametrize(
     ("refusal", "says", "types"),
     [
-        (errors.UnknownVerb(word="relase", nearest="release"), "Did you mean release?", ["release", "help"]),
+        (errors.UnknownVerb(word="relase", nearest="release"), "Did you mean release?", ["help"]),
+        (errors.UnknownVerb(word="reqest", nearest="request"), "Did you mean request?", ["request", "help"]),
         (errors.UnknownVerb(word="xyzzy", nearest=None), 'I do not know "xyzzy".', ["help"]),
         (errors.Unclear(text="fri 25:00", hint="fri 18:00"), "What works: fri 18:00.", ["help"]),
         (errors.BadCount(text="1.5", most=4), "from 1 to 4", ["request 1"]),

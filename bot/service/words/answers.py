@@ -154,7 +154,7 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
 def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
     """The terms in one line."""
     return ln(
-        "Terms: back at its end if somebody waits, perhaps sooner if it does nothing. For that "
+        "Terms: back at its end if somebody waits. For that "
         f"{name_of(machine)} restarts when you say; {span_of(scene.policy.stuck_return)} late, in its next night "
         f"({clock_words(scene.policy)}), announced before."
     )

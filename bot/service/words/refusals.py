@@ -123,6 +123,10 @@ def _plain(f: Facts, policy: Policy) -> Reply:
     )
 
 
+HARMLESS = frozenset({"request", "status", "why", "mine", "queue", "window", "help"})
+"""Verbs that a guess may offer as a button: a guess never offers to give something up."""
+
+
 def unknown_verb(f: Facts, policy: Policy) -> Reply:
     """Not a word of ours."""
     near = f.text("nearest")
@@ -130,7 +134,7 @@ def unknown_verb(f: Facts, policy: Policy) -> Reply:
         head('I do not know "', said(f.text("word", "that"), 40), '"', f". Did you mean {near}?" if near else "."),
         NOTHING,
         ln("What I can do: ", command(policy, "help"), "."),
-        buttons=(button(near, near) if near and all(_typed(w) for w in near.split()) else None, HELP),
+        buttons=(button(near, near) if near in HARMLESS else None, HELP),
     )
 
 
