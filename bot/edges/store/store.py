@@ -7,6 +7,7 @@ and writes what it is given, in transactions that the database keeps apart.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -19,12 +20,15 @@ from bot.edges.store import books as shelf
 from bot.edges.store import claims, intake, outbox, record, schema
 from bot.edges.store.codec import from_text, to_text
 from bot.edges.store.engine import Gate, parse_url
-from bot.edges.store.errors import plain_words
+from bot.edges.store.errors import Busy, plain_words
 from bot.edges.store.tables import LookRow, PersonRow, TokenRow, table
 from bot.edges.store.watch import Watch
 from bot.service.ports import Address, Post
 
 LOOK, PERSON, TOKEN = table(LookRow), table(PersonRow), table(TokenRow)
+
+FIRST_S = 60.0
+"""Real seconds in which another program may be making the first tables."""
 
 
 def real_now() -> datetime:
@@ -44,13 +48,25 @@ def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool 
         with gate.reading() as connection:
             fresh = gate.sqlite and schema.step_of(connection) is None
         if fresh:
-            schema.bring_up(gate)
+            _first_tables(gate)
         with gate.reading() as connection:
             schema.check(connection, gate.where)
     except BaseException:
         gate.close()
         raise
     return SqlStore(gate, now, locked=not plain)
+
+
+def _first_tables(gate: Gate) -> None:
+    """The tables of a new database. Who else makes them just now is waited for longer than a writer is: on a slow disk that takes its time."""
+    end = time.monotonic() + FIRST_S
+    while True:
+        try:
+            schema.bring_up(gate)
+            return
+        except Busy:
+            if time.monotonic() > end:
+                raise
 
 
 class SqlTransaction:
