@@ -36,6 +36,7 @@ def local(at: datetime, zone: str) -> datetime:
     return at.astimezone(zone_info(zone))
 
 
+@lru_cache(maxsize=4096)
 def wall(day: date, at: time, zone: str) -> datetime:
     """The instant (UTC) at which the zone's wall clock shows a day and time: the next existing minute, or the first of two."""
     info = zone_info(zone)

@@ -1,7 +1,7 @@
 """Promised waiting times: when a request is served, likely and at the latest, and the one fact behind it.
 
 Asked by answers, ``why`` and the board. It plays the line forward over the ends of the open leases, twice: as it will likely go, and as
-it goes at worst. *At the latest* includes work that runs on, holders who extend once, keep silent or say "not now", and people ahead
+it goes at worst. Whoever asks for many promises of one moment takes :class:`Promises`, which plays each line once. *At the latest* includes work that runs on, holders who extend once, keep silent or say "not now", and people ahead
 who answer late; it assumes that machines shut down when asked, that nothing breaks, that the one who asks answers when asked, and has agreed to a
 restart beforehand if the turn comes outside their working hours (else the next one may go first).
 
@@ -11,8 +11,9 @@ devices longer, nobody behind is served later than theirs. So the worst is playe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -37,7 +38,7 @@ from bot.domain.model import (
 )
 from bot.domain.planner import end_of
 from bot.domain.policy import Policy
-from bot.domain.queue import line
+from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
 
 ROUND = timedelta(minutes=1)
@@ -87,6 +88,10 @@ class _Free:
     at: datetime | None = None
 
 
+def _by_time(free: _Free) -> tuple[datetime, datetime, SlotId]:
+    return free.likely, free.latest, free.slot
+
+
 def promise(
     books: Open,
     request: Request,
@@ -102,8 +107,61 @@ def promise(
     return _Play(books, now, policy, zone_of, sight).promise(request)
 
 
+class Promises(Mapping[int, Promise]):
+    """The promises of everybody in line, by number of the request; each is made when it is asked for.
+
+    The books are looked at then, so they must not change meanwhile: give it frozen ones.
+    """
+
+    def __init__(
+        self,
+        books: Open,
+        now: datetime,
+        policy: Policy,
+        zone_of: Callable[[PersonId], str],
+        sight: Sight | None = None,
+    ) -> None:
+        """See :func:`promise`."""
+        self._books, self._play = books, _Play(books, now, policy, zone_of, sight)
+        self._made: dict[int, Promise] = {}
+
+    def __getitem__(self, number: int) -> Promise:
+        """Raises KeyError for what does not wait."""
+        if number not in self._made:
+            request = self._books.requests[number]
+            if request.state not in WAITING:
+                raise KeyError(number)
+            self._made[number] = self._play.promise(request)
+        return self._made[number]
+
+    def __iter__(self) -> Iterator[int]:
+        """In the order of the line."""
+        return (request.number for request in line(self._books))
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(line(self._books))
+
+
+@dataclass
+class _Line:
+    """The line of one kind, and what is free after its first n were served, as far as it was played."""
+
+    requests: list[Request]  # in order
+    likely: list[list[_Free]]  # [n]: by time, after the first n
+    worst: list[list[datetime]]  # the same at worst
+    keys: list[tuple[datetime, int]] = field(init=False)  # of the requests
+
+    def __post_init__(self) -> None:
+        self.keys = [_key(request) for request in self.requests]
+
+
+def _key(request: Request) -> tuple[datetime, int]:
+    return request.asked, request.number
+
+
 class _Play:
-    """One playing of the line. Lives for one promise."""
+    """One playing of the lines. Lives for one moment of the books."""
 
     def __init__(
         self, books: Open, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str], sight: Sight | None
@@ -111,26 +169,20 @@ class _Play:
         self.books, self.now, self.policy, self.zone_of, self.sight = books, now, policy, zone_of, sight
         self.takes: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
         self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
+        self._all = line(books)
+        self._lines: dict[str, _Line] = {}  # by kind
 
     def promise(self, request: Request) -> Promise:
         """See :func:`promise`."""
-        cards = [c for c in self.books.cards.values() if c.kind == request.kind]
-        frees = [f for c in cards if (f := self.free(c, request)) is not None]
         mine = {h.slot for h in self.books.holds if h.label == str(request.number)}
         if mine:  # offered: these are kept for it
-            frees, ahead = [f for f in frees if f.slot in mine], []
+            frees = [f for f in self._frees(request.kind, str(request.number)) if f.slot in mine]
+            likely, worst = sorted(frees, key=_by_time), sorted(f.latest for f in frees)
         else:
-            ahead = [r for r in line(self.books) if r.kind == request.kind and r.number != request.number]
-            before = (request.asked, request.number)
-            ahead = [r for r in ahead if (r.asked, r.number) < before or r.state is RequestState.OFFERED]
-        likely = sorted(frees, key=lambda f: (f.likely, f.latest, f.slot))
-        for other in (r for r in ahead if r.rest is None):
-            likely = self._serve_likely(likely, other)
-        worst = sorted(f.latest for f in frees)
-        for other in ahead:  # one who rests now may come back to the old place
-            worst = self._serve_worst(worst, other)
+            likely, worst = self._after_those_ahead(request)
         if len(likely) < request.count or len(worst) < request.count:
-            return Promise(None, None, "aside" if any(c.aside for c in cards) else "none")
+            broken = any(c.aside for c in self.books.cards.values() if c.kind == request.kind)
+            return Promise(None, None, "aside" if broken else "none")
         counted = likely[: request.count]
         last = max(counted, key=lambda f: f.likely)
         soon = max(self.now, last.likely)
@@ -140,18 +192,44 @@ class _Play:
 
     # ---- the line
 
+    def _after_those_ahead(self, request: Request) -> tuple[list[_Free], list[datetime]]:
+        """What is free, likely and at worst, when everybody was served who goes before: those who asked before, and all to whom
+        something is offered."""
+        played = self._line(request.kind)
+        at = bisect_left(played.keys, _key(request))
+        for other in played.requests[len(played.likely) - 1 : at]:
+            played.likely.append(self._serve_likely(played.likely[-1], other))
+            played.worst.append(self._serve_worst(played.worst[-1], other))
+        likely, worst = played.likely[at], played.worst[at]
+        for other in played.requests[at:]:
+            if other.state is RequestState.OFFERED and other.number != request.number:
+                likely, worst = self._serve_likely(likely, other), self._serve_worst(worst, other)
+        return likely, worst
+
+    def _line(self, kind: str) -> _Line:
+        if kind not in self._lines:
+            frees = self._frees(kind)
+            likely, worst = sorted(frees, key=_by_time), sorted(f.latest for f in frees)
+            self._lines[kind] = _Line([r for r in self._all if r.kind == kind], [likely], [worst])
+        return self._lines[kind]
+
+    def _frees(self, kind: str, label: str = "") -> list[_Free]:
+        """When each card of a kind is expected to be free for a label ("": for those in line)."""
+        cards = (c for c in self.books.cards.values() if c.kind == kind)
+        return [f for c in cards if (f := self.free(c, label)) is not None]
+
     def _serve_likely(self, free: list[_Free], other: Request) -> list[_Free]:
         """The slots after somebody ahead has taken theirs, all together; free again when their time is over."""
-        if len(free) < other.count:
-            return free  # cannot be served: it does not stand in the way for ever
+        if other.rest is not None or len(free) < other.count:
+            return free  # not offered for now, or cannot be served: it does not stand in the way for ever
         taken, rest = free[: other.count], free[other.count :]
         start = max(self.now, *(f.likely for f in taken))
         end = self._end(other, start)
         again = [_Free(end, end, f.slot, "behind", other.person, end) for f in taken]
-        return sorted(rest + again, key=lambda f: (f.likely, f.latest, f.slot))
+        return sorted(rest + again, key=_by_time)
 
     def _serve_worst(self, free: list[datetime], other: Request) -> list[datetime]:
-        """The same at worst. Nobody passes, so nothing is free for those behind before it was this one's turn."""
+        """The same at worst: one who rests now may come back to the old place. Nobody passes, so nothing is free for those behind before it was this one's turn."""
         if len(free) < other.count:
             return free
         turn = max(self.now, free[other.count - 1])
@@ -164,8 +242,8 @@ class _Play:
 
     # ---- the slots
 
-    def free(self, card: Card, request: Request) -> _Free | None:
-        """When a card is expected back; None: out of the pool, or taken by a stranger."""
+    def free(self, card: Card, wanted: str) -> _Free | None:
+        """When a card is expected back for a label; None: out of the pool, or taken by a stranger."""
         if card.aside is not None or card.doubted:
             return None
         label, after = self.takes.get(card.name), self.nexts.get(card.name)
@@ -173,7 +251,7 @@ class _Play:
             elsewhere = self.sight is not None and self.sight.settings(card)
             return None if elsewhere else _Free(self.now, self.now, card.name, "free_now")
         free = self._of(label, card.name)
-        if free is None or after is None or after == str(request.number):
+        if free is None or after is None or after == wanted:
             return free
         return self._after(free, after)
 
@@ -286,4 +364,4 @@ class _Play:
         return asked
 
 
-__all__ = ["Promise", "promise"]
+__all__ = ["Promise", "Promises", "promise"]

@@ -43,7 +43,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.policy import Policy
-from bot.domain.promises import Promise, promise
+from bot.domain.promises import Promises
 from bot.domain.sight import Sight
 from bot.service.ports import People
 from bot.service.recording import books_of
@@ -310,13 +310,9 @@ class Context:
 
     def scene(self) -> Scene:
         """What the words of an answer may look at, with the waiting times as they are now."""
-        promises = {request.number: self.promise(request) for request in queue.line(self.draft)}
-        return Scene(books_of(self.draft), self.now, self.policy, self.person.zone, self.seen, promises)
-
-    def promise(self, request: Request) -> Promise:
-        """When a request is likely, and at the latest, served."""
-        sight = Sight(self.draft.cards, self.seen, self.readings)
-        return promise(self.draft, request, self.now, self.policy, self.zone_of, sight)
+        books, sight = books_of(self.draft), Sight(self.draft.cards, self.seen, self.readings)
+        promises = Promises(books, self.now, self.policy, self.zone_of, sight)
+        return Scene(books, self.now, self.policy, self.person.zone, self.seen, promises)
 
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""

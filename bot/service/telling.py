@@ -11,12 +11,11 @@ import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain import queue
 from bot.domain.draft import Changes
 from bot.domain.model import PersonId
 from bot.domain.news import ADMINS, CHANNEL
 from bot.domain.policy import Policy
-from bot.domain.promises import promise
+from bot.domain.promises import Promises
 from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.ports import (
@@ -164,7 +163,7 @@ class Teller:
             return False  # nothing to show before the first card is seen
         seen = self._store.last_look()
         sight = Sight(books.cards, seen, {})
-        promises = {r.number: promise(books, r, now, self._policy, self._zone_of, sight) for r in queue.line(books)}
+        promises = Promises(books, now, self._policy, self._zone_of, sight)
         board = words.board(books, seen, now, self._policy, promises)
         if board == self._shown:
             return False

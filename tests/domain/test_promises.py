@@ -19,7 +19,7 @@ from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY
 from bot.domain.model import AsideWhy, Job, LeaseState, Length, MoveState, Request, RequestState
 from bot.domain.news import NewsKind
 from bot.domain.pool import set_aside
-from bot.domain.promises import Promise, promise
+from bot.domain.promises import Promise, Promises, promise
 from bot.domain.sight import Sight
 from tests.domain.test_histories import History
 from tests.domain.world import MONDAY_10, ZONE, World
@@ -114,6 +114,22 @@ def test_in_any_history_likely_is_not_after_latest_and_those_ahead_only_delay(se
                     assert less.latest <= more.latest, "one fewer ahead is never later"
                 if other.rest is None and less.likely is not None and more.likely is not None:
                     assert less.likely <= more.likely
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32), st.randoms(use_true_random=False))
+def test_promises_of_a_whole_line_are_those_of_each_alone(seed: int, random: Random) -> None:
+    history = History(seed)
+    for _ in range(4):
+        history.play(6)
+        books, now, policy = history.world.books, history.world.now, history.world.policy
+        together = Promises(books, now, policy, lambda _: ZONE)
+        waiting = queue.line(books)
+        assert list(together) == [request.number for request in waiting] and len(together) == len(waiting)
+        for request in random.sample(waiting, len(waiting)) + waiting:
+            assert together[request.number] == promise(books, request, now, policy, lambda _: ZONE)
+        others = [number for number in books.requests if number not in set(together)]
+        assert all(together.get(number) is None for number in [*others, 10**6])
 
 
 # ---- kept ---------------------------------------------------------------------------------------------------------
