@@ -106,10 +106,13 @@ def expected_free(draft: Draft, lease: Lease) -> datetime | None:
 
 
 def window_known(draft: Draft, sight: Sight, request: Request) -> bool:
-    """Whether the request's machine may restart for it: a window was named, one stands, or the machine is off."""
+    """Whether the request's machine may restart for it: a window was named, one stands, or the machine is off.
+
+    After "ask me first" only a time that was named for this request counts: what stands for any change was agreed before it was said.
+    """
     if sight.power(request.machine) is Power.OFF:
         return True
-    labels = ("", str(request.number))
+    labels = (str(request.number),) if request.ask_first else ("", str(request.number))
     return any(a.machine == request.machine and a.label in labels for a in draft.agreements.values() if _open(a))
 
 

@@ -143,3 +143,17 @@ def test_the_second_in_line_is_told_who_is_before(house: House) -> None:
     reply = house.say("bob", "request 2")
     assert "second in line" in text_of(reply)
     assert all(hold.turn is Turn.HAS for hold in house.books.holds)
+
+
+@pytest.mark.parametrize("owner", ["bob", "ada"])
+def test_ask_me_first_is_kept_whatever_stands_for_the_machine(house: House, owner: str) -> None:
+    """Whose standing nights they are does not matter: the card is offered, and what is echoed is the same."""
+    house.say("dana", "machine owners vm-r @bob @ada")
+    assert house.say(owner, "window vm-r nights").ok
+    reply = house.say("bob", "request 1 on vm-r restart ask")
+    assert "I ask you before vm-r restarts." in text_of(reply) and "Agreed" not in text_of(reply)
+    house.round()
+    request = house.books.requests[1]
+    assert (request.state, house.books.leases) == (RequestState.OFFERED, {})
+    assert house.say("bob", "accept tonight").ok
+    assert house.books.requests[1].state is RequestState.LEASED

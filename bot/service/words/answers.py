@@ -176,7 +176,7 @@ def agreed_for(scene: Scene, request: Request) -> Agreement | None:
     """The restart time that serves a request: one for it alone before one for anything, newest first."""
     label = str(request.number)
     found = usable(scene.books, request.machine, label, scene.now, scene.policy)
-    found = [a for a in found if a.pattern is not None or not request.ask_first]
+    found = [a for a in found if a.label == label or not request.ask_first]  # as the planner reads it
     return max(found, key=lambda a: (a.label == label, a.number), default=None)
 
 
