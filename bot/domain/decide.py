@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from bot.domain import leases, moves, planner, pool, windows
+from bot.domain import leases, moves, overdue, planner, pool, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round as LeaseRound
 from bot.domain.lifecycle import OPEN_MOVE
@@ -62,6 +62,7 @@ def decide(
     moves.settle(draft, Round(sight, policy, run, acting))
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)
+    overdue.settle(draft, people, policy)
     planner.settle(draft, sight, people, policy)
     if not jumped:
         planner.allot(draft, sight, people, policy)

@@ -45,6 +45,7 @@ class On(StrEnum):
     UNWANTED = "unwanted"  # three working days of silence to "still wanted?"
     SLOT_ASIDE = "slot_aside"  # slot set aside or drained
     BEFORE_PASSED = "before_passed"  # `before` time has passed
+    UNTIL_PASSED = "until_passed"  # the time until which it was wanted has passed
     PERSON_LEFT = "person_left"  # left the workspace
     LEASE_FAILED_EARLY = "lease_failed_early"  # lease over before it was active, not by its person
     LEASE_BROKEN_EARLY = "lease_broken_early"  # its card is found broken before it was active
@@ -148,6 +149,8 @@ REQUEST: Table = {
     (R.OFFERED, On.SLOT_ASIDE): (R.OFFERED, R.QUEUED),
     (R.OFFERED, On.LEFT_LINE): (R.WITHDRAWN,),
     (R.QUEUED, On.BEFORE_PASSED): (R.WITHDRAWN,),
+    (R.QUEUED, On.UNTIL_PASSED): (R.WITHDRAWN,),
+    (R.OFFERED, On.UNTIL_PASSED): (R.WITHDRAWN,),
     (R.QUEUED, On.UNWANTED): (R.WITHDRAWN,),
     (R.QUEUED, On.PERSON_LEFT): (R.WITHDRAWN,),
     (R.OFFERED, On.PERSON_LEFT): (R.WITHDRAWN,),

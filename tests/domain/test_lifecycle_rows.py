@@ -162,6 +162,9 @@ ADDED = [
     _r(R.OFFERED, On.CHANGED, R.OFFERED, ""),
     # Silence of three working days is said in words of the rows that it ends (silence, machine gone).
     _r(R.QUEUED, On.UNWANTED, R.WITHDRAWN, ""),
+    # What is wanted until a time that passes before a card is there is as over as what was wanted before a time.
+    _r(R.QUEUED, On.UNTIL_PASSED, R.WITHDRAWN, ""),
+    _r(R.OFFERED, On.UNTIL_PASSED, R.WITHDRAWN, ""),
     # Parts of a lease (#12b) are leases that begin where their whole was.
     _l(None, On.RELEASE, L.RETURNING, ""),
     _l(None, On.BROKEN, L.RETURNING, ""),
