@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain import planner
 from bot.domain.errors import NotPossible
 from bot.domain.model import RequestState
+from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.context import Context
 from bot.service.ports import Reply
@@ -26,4 +27,5 @@ def run(ctx: Context) -> Reply:
     if not labels and not offered:
         raise NotPossible(what="pass", why="nothing is offered to you now")
     request = ctx.request_of(labels[0]) if labels else ctx.only(offered, "offer")
-    return words.passed(ctx.scene(), planner.pass_(ctx.draft, request, ctx.person, ctx.policy))
+    sight = Sight(ctx.draft.cards, ctx.seen, ctx.readings)
+    return words.passed(ctx.scene(), planner.pass_(ctx.draft, sight, request, ctx.person, ctx.policy))

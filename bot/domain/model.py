@@ -128,7 +128,7 @@ class Rest:
     why: RestWhy  # the cause
     since: datetime  # from when
     until: datetime | None  # ends by itself then; None: only by an event
-    slots: frozenset[SlotId] = frozenset()  # what was offered then; another slot coming up ends the rest
+    slots: frozenset[SlotId] = frozenset()  # what was there to be had since then; another slot coming up ends the rest
 
 
 @dataclass(frozen=True)
@@ -304,15 +304,17 @@ class Call:
     card: str = ""  # PCI address of the card to blame, if one is
     puts: tuple[Wish, ...] = ()  # of a change: what is put on
     takes: tuple[Wish, ...] = ()  # of a change: what is taken off
+    empties: bool = False  # of a change: its machine has no card left after it, so its memory need not stay locked
 
 
 @dataclass(frozen=True)
 class Step:
     """One line of a move's journal, shown in its message."""
 
-    at: datetime  # when
+    at: datetime  # when it was seen, or happened
     what: str  # a word of words.py: off, taken, put, on, seen, undone, …
     detail: str = ""  # e.g. the slots, or a reason
+    since: datetime | None = None  # nobody could look between this and `at`: it happened some time in between
 
 
 @dataclass(frozen=True)
@@ -339,6 +341,9 @@ class Move:
     undo: bool = False  # went back: what was put on comes off again
     barred: tuple[datetime, ...] = ()  # starts of windows in which no further shutdown is asked ("not now", gone back)
     blockers: tuple[str, ...] = ()  # what stands in the way, as told
+    blocked_since: datetime | None = None  # since when something stands in the way, told or not
+    blind_since: datetime | None = None  # under way, and its machine cannot be seen since then
+    alarmed: str = ""  # why its owners were told that the machine stays off longer: unseen, paused, again
     reason: str = ""  # why it went back, is stuck or was dropped
     steps: tuple[Step, ...] = ()  # the journal
     wants_on: bool = False  # an owner asked to start it

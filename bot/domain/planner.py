@@ -285,16 +285,24 @@ def _swap(draft: Draft, label: str, holds: tuple[Hold, ...]) -> None:
         draft.hold(h.slot, h.turn, label)
 
 
-def pass_(draft: Draft, request: Request, person: Person, policy: Policy) -> Request:
+def pass_(draft: Draft, sight: Sight, request: Request, person: Person, policy: Policy) -> Request:
     """Not this one: the request keeps its place and rests."""
     if request.state is not RequestState.OFFERED or request.offer is None:
         raise TooLate(state=str(request.state), number=str(request.number), why="nothing is offered for it now")
     until = hours.add_working(draft.now, policy.pass_rest, person.zone, policy)
-    slots = frozenset(h.slot for h in draft.held(str(request.number)))
-    draft.free(str(request.number))
+    slots = _let_go(draft, sight, request)
     _tell_offer(draft, NewsKind.OFFER_OVER, request, reason="passed", until=until)
     rest = Rest(RestWhy.PASSED, draft.now, until, slots)
     return step(draft, request, On.PASSED, by=person.id, offer=None, rest=rest, silences=0)
+
+
+def _let_go(draft: Draft, sight: Sight, request: Request) -> frozenset[SlotId]:
+    """Free what was offered. Returns all that was there to be had then, also what others are asked about just now: none of it wakes
+    the request again."""
+    offered = {str(r.number) for r in draft.requests.values() if r.state is RequestState.OFFERED}
+    slots = {h.slot for h in draft.holds if h.label in offered}
+    draft.free(str(request.number))
+    return frozenset(slots | {s.card.name for s in spots(draft, sight, request)})
 
 
 def _back(
@@ -323,7 +331,7 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
         elif machine is None or machine.gone or request.person not in machine.owners:
             _lost_machine(draft, request, machine, person, policy)
         elif request.state is RequestState.OFFERED:
-            _settle_offer(draft, request, person, policy)
+            _settle_offer(draft, sight, request, person, policy)
         elif request.rest is not None:
             _settle_rest(draft, sight, request)
 
@@ -344,11 +352,11 @@ def _lost_machine(
     draft.tell(replace(news, once=f"machine:{request.number}:{request.machine}"))
 
 
-def _settle_offer(draft: Draft, request: Request, person: Person | None, policy: Policy) -> None:
+def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
     """An offer that nobody answered, or whose slot went aside."""
     label = str(request.number)
     if request.offer is not None and draft.now >= request.offer.accept_by:
-        _silent(draft, request, person, policy)
+        _silent(draft, sight, request, person, policy)
         return
     held = draft.held(label)
     if any(draft.cards[h.slot].aside is not None for h in held):
@@ -362,10 +370,10 @@ def _settle_offer(draft: Draft, request: Request, person: Person | None, policy:
             _tell_offer(draft, NewsKind.OFFER, request, slots=tuple(h.slot for h in found), until=until)
 
 
-def _silent(draft: Draft, request: Request, person: Person | None, policy: Policy) -> None:
+def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
     """Accept-by reached: as pass; the second time in a row the person is asked whether it is still wanted."""
     zone = person.zone if person else policy.zone
-    slots = frozenset(h.slot for h in draft.held(str(request.number)))
+    slots = _let_go(draft, sight, request)
     silences = request.silences + 1
     if silences >= 2:
         until = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
@@ -388,13 +396,24 @@ def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
         return
     if rest.why in (RestWhy.PASSED, RestWhy.SILENT) and not over:
         found = {s.card.name for s in spots(draft, sight, request)}
-        over = len(found) >= request.count and bool(found - rest.slots)
+        there = frozenset(s for s in rest.slots if not _taken(draft, s))
+        over = len(found) >= request.count and bool(found - there)
+        if there != rest.slots:
+            request = replace(request, rest=replace(rest, slots=there))
+            draft.put(request)
     if rest.why is RestWhy.NO_WINDOW and _named_since(draft, request, rest):
         over = True
     if rest.why is RestWhy.MACHINE:
         over = True  # its machine is there again, and its person an owner: settled above otherwise
     if over:
         draft.put(replace(request, rest=None))
+
+
+def _taken(draft: Draft, slot: SlotId) -> bool:
+    """Whether a device went to somebody since, or out of the pool: when it is free again, it comes up anew."""
+    has, after = (draft.leases.get(draft.holder(slot, turn) or "") for turn in (Turn.HAS, Turn.NEXT))
+    lent = has is not None and has.state is not LeaseState.RETURNING
+    return lent or after is not None or draft.cards[slot].aside is not None
 
 
 def _named_since(draft: Draft, request: Request, rest: Rest) -> bool:

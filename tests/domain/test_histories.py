@@ -124,7 +124,11 @@ class History:
             case 0:
                 self.world.accept(request.person, request.number, self.random.choice(WINDOWS))
             case 1:
-                self.world.do(lambda d: planner.pass_(d, d.requests[request.number], person, self.world.policy))
+                self.world.do(
+                    lambda d: planner.pass_(
+                        d, self.world.sight(), d.requests[request.number], person, self.world.policy
+                    )
+                )
             case _:
                 self.world.do(lambda d: queue.withdraw(d, d.requests[request.number], person.id))
 

@@ -280,7 +280,7 @@ def test_a_passed_offer_may_be_taken_after_all() -> None:
     world = tight()
     number = world.request("bob", "vm-r").number
     world.round()
-    world.do(lambda d: planner.pass_(d, d.requests[number], world.people["bob"], world.policy))
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[number], world.people["bob"], world.policy))
     world.accept("bob", number, "tonight")
     world.round()
     assert world.req(number).state is RequestState.LEASED
@@ -292,3 +292,60 @@ def test_forced_by_an_admin_before_it_worked_its_person_is_told() -> None:
     world.round()
     world.do(lambda d: leases.force(d, d.leases[str(number)], "dana", "the demo"))
     assert world.lease(number).state is LeaseState.ENDED and world.told(NewsKind.RETURNING, "bob")
+
+
+# ---- passed: what wakes it, and what does not
+
+
+def passed(world: World, number: int) -> None:
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[number], world.people["ada"], world.policy))
+
+
+def test_passed_with_more_cards_free_it_is_not_asked_again_and_not_by_a_lease_of_the_same_person() -> None:
+    world = World()
+    number = world.request("ada", "vm-python", window="ask").number
+    world.round()
+    passed(world, number)
+    world.pass_time(5 * MIN)
+    other = world.request("ada", "vm-python-2", window="now").number
+    world.round()
+    world.until(lambda: world.lease(other).state is LeaseState.ACTIVE, 20 * MIN)
+    world.pass_time(2 * HOUR, MIN)
+    assert world.req(number).rest is not None and len(world.told(NewsKind.OFFER, "ada")) == 1
+    world.release("ada", str(other), None, "now")
+    world.until(lambda: world.req(number).state is RequestState.OFFERED, 20 * MIN)
+
+
+def test_silent_with_more_cards_free_it_is_not_asked_again_at_once() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", window="ask").number
+    world.pass_time(45 * MIN, MIN)
+    rest = world.req(number).rest
+    assert rest is not None and rest.why is RestWhy.SILENT and len(world.told(NewsKind.OFFER, "bob")) == 1
+
+
+def test_passed_it_is_not_asked_again_because_vcenter_was_away_or_the_next_one_passed_too() -> None:
+    world = World()
+    number = world.request("ada", "vm-python", window="ask").number
+    second = world.request("bob", "vm-r", window="ask").number
+    world.round()
+    passed(world, number)
+    world.round()
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[second], world.people["bob"], world.policy))
+    world.looking = False
+    world.pass_time(3 * MIN)
+    world.looking = True
+    world.pass_time(HOUR, MIN)
+    assert world.req(number).rest is not None and len(world.told(NewsKind.OFFER)) == 2
+
+
+def test_passed_a_card_that_rested_and_is_lent_again_wakes_it() -> None:
+    world = tight()
+    number = world.request("bob", "vm-r", window="ask").number
+    world.round()
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[number], world.people["bob"], world.policy))
+    world.do(lambda d: set_aside(d, d.cards["T4-4"], AsideWhy.DRAINED, "a look at its fan", "dana"))
+    world.pass_time(MIN)
+    world.do(lambda d: d.put(replace(d.cards["T4-4"], aside=None)))
+    world.round()
+    assert world.req(number).state is RequestState.OFFERED

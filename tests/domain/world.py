@@ -43,6 +43,7 @@ from bot.domain.model import (
 from bot.domain.moves import Order
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.sight import Sight
 from bot.domain.times import WindowWish, read_length, read_window
 
 T = TypeVar("T")
@@ -198,6 +199,10 @@ class World:
                     vm.boot + vm.boot_takes,
                 )  # fmt: skip
         return found
+
+    def sight(self) -> Sight:
+        """What commands see: a look, and the guests' words."""
+        return Sight(self.books.cards, self.look(), self.readings())
 
     def switch(self, name: str, power: Power) -> None:
         """Power as somebody else would switch it."""
