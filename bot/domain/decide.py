@@ -66,6 +66,7 @@ def decide(
     planner.settle(draft, sight, people, policy)
     if not jumped:
         planner.allot(draft, sight, people, policy)
+    windows.drop_lost(draft)
     leases.settle(draft, lent)  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}))
 

@@ -15,7 +15,7 @@ from bot.domain.lifecycle import On, step
 from bot.domain.model import Lease, LeaseState, Length, Person, PersonId, Request
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.queue import line
+from bot.domain.queue import leave, line
 from bot.domain.spoken import instant_words
 
 
@@ -23,10 +23,7 @@ def settle(draft: Draft, people: Mapping[PersonId, Person], policy: Policy) -> N
     """Take out whoever waits, was offered a card or has one reserved, past the time that was named."""
     for request in line(draft):
         if passed(request.terms.length, draft.now):
-            draft.free(str(request.number))
-            if request.offer is not None:  # its message is edited: the buttons go
-                key = f"offer:{request.number}:{request.offer.made.isoformat()}"
-                draft.tell(News(NewsKind.OFFER_OVER, request.person, key=key, request=request, reason=WHY))
+            leave(draft, request, WHY)
             over = step(draft, request, On.UNTIL_PASSED, why=WHY, offer=None, rest=None)
             _tell(draft, over, people, policy)
     for lease in list(draft.leases.values()):

@@ -38,7 +38,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.queue import line, wake
+from bot.domain.queue import leave, line, tell_offer, wake
 from bot.domain.sight import Sight
 from bot.domain.times import Which, WindowWish
 
@@ -209,16 +209,7 @@ def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], peop
     slots = tuple(s.card.name for s in found)
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)
-    _tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what)
-
-
-def _tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: object) -> None:
-    """All that concerns one offer is one message, edited."""
-    offer = request.offer
-    made = offer.made if offer else draft.now
-    machine = draft.machines.get(request.machine)
-    key = f"offer:{request.number}:{made.isoformat()}"
-    draft.tell(replace(News(kind, request.person, key=key, request=request, machine=machine), **facts))  # type: ignore[arg-type]
+    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what)
 
 
 # ---- answers to an offer ------------------------------------------------------------------------------------------
@@ -254,7 +245,7 @@ def accept(draft: Draft, request: Request, person: Person, wish: WindowWish | No
             On.ACCEPTED_ASIDE,
             ", ".join(sorted(h.slot for h in found)) + " instead, the other is out of the pool",
         )
-    _tell_offer(draft, NewsKind.OFFER_OVER, request, reason="accepted")
+    tell_offer(draft, NewsKind.OFFER_OVER, request, reason="accepted")
     accepted = step(draft, request, event, to=RequestState.LEASED, by=person.id, why=why, offer=None, silences=0)
     return _reserve(draft, accepted, tuple(h.slot for h in found))
 
@@ -291,7 +282,7 @@ def pass_(draft: Draft, sight: Sight, request: Request, person: Person, policy: 
         raise TooLate(state=str(request.state), number=str(request.number), why="nothing is offered for it now")
     until = hours.add_working(draft.now, policy.pass_rest, person.zone, policy)
     slots = _let_go(draft, sight, request)
-    _tell_offer(draft, NewsKind.OFFER_OVER, request, reason="passed", until=until)
+    tell_offer(draft, NewsKind.OFFER_OVER, request, reason="passed", until=until)
     rest = Rest(RestWhy.PASSED, draft.now, until, slots)
     return step(draft, request, On.PASSED, by=person.id, offer=None, rest=rest, silences=0)
 
@@ -309,9 +300,7 @@ def _back(
     draft: Draft, request: Request, event: On, why: str, by: PersonId = "bot", rest: Rest | None = None
 ) -> Request:
     """Back to the old place; holds free; the offer's message says why."""
-    draft.free(str(request.number))
-    if request.offer is not None:
-        _tell_offer(draft, NewsKind.OFFER_OVER, request, reason=why, until=rest.until if rest else None)
+    leave(draft, request, why, rest.until if rest else None)
     return step(draft, request, event, to=RequestState.QUEUED, by=by, why=why, offer=None, rest=rest)
 
 
@@ -367,7 +356,7 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
             _swap(draft, label, found)
             request = step(draft, request, On.SLOT_ASIDE, to=RequestState.OFFERED)
             until = request.offer.accept_by if request.offer else None
-            _tell_offer(draft, NewsKind.OFFER, request, slots=tuple(h.slot for h in found), until=until)
+            tell_offer(draft, NewsKind.OFFER, request, slots=tuple(h.slot for h in found), until=until)
 
 
 def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:

@@ -30,6 +30,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
+from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.times import Which, WindowWish
 
@@ -220,9 +221,26 @@ def wake(request: Request) -> Request:
 
 
 def withdraw(draft: Draft, request: Request, by: PersonId) -> Request:
-    """Leave the line; an offer's holds are free at once."""
+    """Leave the line; an offer's holds are free at once, its message is edited, and no restart is agreed for it any more."""
+    leave(draft, request, "withdrawn")
+    gone = step(draft, request, On.LEFT_LINE, by=by, rest=None, offer=None)
+    windows.drop_lost(draft)
+    return gone
+
+
+def leave(draft: Draft, request: Request, why: str, until: datetime | None = None) -> None:
+    """Take away what is kept for a request; if it was offered something, that message says why, and until when it rests."""
     draft.free(str(request.number))
-    return step(draft, request, On.LEFT_LINE, by=by, rest=None, offer=None)
+    if request.offer is not None:
+        tell_offer(draft, NewsKind.OFFER_OVER, request, reason=why, until=until)
+
+
+def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> None:
+    """All that concerns one offer is one message, edited."""
+    made = request.offer.made if request.offer else draft.now
+    key = f"offer:{request.number}:{made.isoformat()}"
+    machine = draft.machines.get(request.machine)
+    draft.tell(News(kind, request.person, key=key, request=request, machine=machine, **facts))
 
 
 def waiters(books: Requests, kind: str) -> list[Request]:

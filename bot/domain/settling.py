@@ -50,16 +50,33 @@ def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, pol
         _forget(draft, agreement)
     elif in_use(draft, agreement):
         return  # the power cycle goes by the window that it fixed
-    elif any(m.agreement == agreement.number and m.state is MoveState.DONE for m in draft.moves.values()):
-        use(draft, agreement, "its power cycle is done")
-    elif lost := _ground_lost(draft, agreement):
-        step(draft, agreement, On.QUEUED_AGAIN, why=lost)
+    elif _drop(draft, agreement):
+        return
     elif _purpose_reached(draft, agreement):
         use(draft, agreement, "the card works")
     elif agreement.when_done:
         _when_done(draft, agreement, reading, policy)
     elif agreement.window is not None and agreement.window.end <= draft.now and not _waits_for_device(draft, agreement):
         use(draft, agreement, "its time is over")
+
+
+def drop_lost(draft: Draft) -> None:
+    """Take back what was agreed for something that is over by now: in the transaction in which it ended, so that nobody is told, a
+    moment later, of a restart for nothing. A power cycle that has begun keeps its agreement."""
+    for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
+        if agreement.state is AgreementState.OPEN and agreement.label and not in_use(draft, agreement):
+            _drop(draft, agreement)
+
+
+def _drop(draft: Draft, agreement: Agreement) -> bool:
+    """Whether a power cycle, or the loss of what it was for, has ended an agreement just now."""
+    if any(m.agreement == agreement.number and m.state is MoveState.DONE for m in draft.moves.values()):
+        use(draft, agreement, "its power cycle is done")
+    elif lost := _ground_lost(draft, agreement):
+        step(draft, agreement, On.QUEUED_AGAIN, why=lost)
+    else:
+        return False
+    return True
 
 
 def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:

@@ -19,11 +19,12 @@ from bot.domain.occurrences import (
     usual,
     works,
 )
-from bot.domain.settling import settle
+from bot.domain.settling import drop_lost, settle
 
 __all__ = [
     "agree",
     "begin_by",
+    "drop_lost",
     "firm_night",
     "next_night",
     "next_window",

@@ -349,3 +349,47 @@ def test_passed_a_card_that_rested_and_is_lent_again_wakes_it() -> None:
     world.do(lambda d: d.put(replace(d.cards["T4-4"], aside=None)))
     world.round()
     assert world.req(number).state is RequestState.OFFERED
+
+
+# ---- who leaves takes along what was agreed and what was asked
+
+
+def agreed(world: World) -> list[str]:
+    return [a.label for a in world.books.agreements.values()]
+
+
+def test_who_leaves_the_line_takes_the_time_that_was_agreed_along_at_once() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    number = world.request("bob", "vm-r", window="tonight").number
+    world.agree("bob", "vm-r", "nights")
+    assert agreed(world) == [str(number), ""]
+    world.do(lambda d: queue.withdraw(d, d.requests[number], "bob"))
+    assert agreed(world) == [""], "what stands for the machine stays"
+
+
+def test_who_gives_up_a_card_that_was_not_there_yet_takes_the_time_along_at_once() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", window="tonight").number
+    world.round()
+    assert world.lease(number).state is LeaseState.RESERVED and agreed(world) == [str(number)]
+    world.release("bob", str(number))
+    assert not agreed(world)
+
+
+def test_who_is_taken_out_of_the_line_takes_the_time_along_in_the_same_round() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    world.request("bob", "vm-r", window="tonight")
+    world.people["bob"] = replace(world.people["bob"], active=False)
+    world.round()
+    assert not agreed(world)
+
+
+def test_who_leaves_the_line_is_not_asked_any_more() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", window="ask").number
+    world.round()
+    offer = world.told(NewsKind.OFFER, "bob")[-1]
+    world.do(lambda d: queue.withdraw(d, d.requests[number], "bob"))
+    assert [n.key for n in world.told(NewsKind.OFFER_OVER, "bob")] == [offer.key]

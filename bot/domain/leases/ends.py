@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, State, step
 from bot.domain.model import (
@@ -37,6 +38,7 @@ def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, 
     hand_over(draft, lease.label)
     lease = step(draft, lease, event, to=_last(event), by=by, why=why, reason=why, ended_by=by)
     _request_after(draft, lease, event, why, by, rest)
+    windows.drop_lost(draft)
     return lease
 
 
