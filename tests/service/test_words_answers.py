@@ -173,7 +173,7 @@ def test_leaving_the_line_is_its_own_answer() -> None:
 def test_why_gives_now_no_hours_while_the_card_is_not_there() -> None:
     asked = w.request()
     said = w.text(words.why(w.scene(asked, w.agreement(label="12", now=True), *BUSY), w.BOB, asked))
-    assert "vm-r may restart as soon as the card is there." in said
+    assert "vm-r may restart as soon as the card is there, beginning within 30 min." in said
 
 
 def test_why_says_who_asked_earlier_and_nothing_else_counts() -> None:

@@ -179,4 +179,4 @@ def test_a_turn_whose_card_is_still_elsewhere_says_where_and_that_now_counts_fro
     item = News(NewsKind.LEASED, w.BOB.id, lease=books.leases["12"], request=w.request())
     said = w.text(words.news(item, replace(books, holds=holds), w.NOW, w.POLICY))
     assert "T4-2 still sits in vm-python (ada) until that restarts." in said
-    assert "vm-r restarts once (about 6 min): as soon as the card is there." in said
+    assert "vm-r restarts once (about 6 min): as soon as the card is there, beginning within 30 min." in said

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState
+from bot.domain.hours import next_working_day_end
+from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, Turn
 from bot.domain.queue import place
 from bot.domain.sight import Sight
+from bot.domain.spoken import instant_words
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
 from bot.service.words.common import (
     MINE,
@@ -20,9 +22,12 @@ from bot.service.words.common import (
     button,
     card_s,
     clock_words,
+    command,
     head,
     ln,
     name_of,
+    now_words,
+    on_machine,
     place_word,
     say,
     slots_of,
@@ -33,7 +38,6 @@ from bot.service.words.common import (
     usual_words,
     wanted,
     window_button,
-    window_words,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +61,7 @@ def requested(scene: Scene, request: Request) -> Reply:
     return say(
         _asked_head(scene, request, machine, promise),
         promise_line(promise, request.person),
+        too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
         terms_line(scene, machine),
         *standing_still(scene),
@@ -94,6 +99,30 @@ def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
         return ln(f"{they} can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
     return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
+
+
+def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> LineOf | None:
+    """A card that is likely to come only when its time is over is no use; that is said at once, with what to say instead."""
+    until = request.terms.length.until
+    if until is None or promise is None or promise.likely is None or promise.likely < until:
+        return None
+    return ln(
+        Bold("That is likely too late:"),
+        " you want it until ",
+        When(until),
+        ". Without a card by then you leave the line. Longer: ",
+        command(
+            scene.policy,
+            f"request{on_machine(scene.books.machines.get(request.machine))} until {_later(scene, promise.likely)}",
+        ),
+        ".",
+    )
+
+
+def _later(scene: Scene, likely: datetime) -> str:
+    """A time after a card is likely, as it is typed: the end of the next working day."""
+    zone = scene.zone or scene.policy.zone
+    return instant_words(next_working_day_end(likely, zone, scene.policy), zone, scene.now)
 
 
 def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
@@ -190,7 +219,7 @@ def _asks(
         return ln(
             Bold(f"Agreed: {vm} may restart"),
             " ",
-            agreed_when(agreed, promise),
+            agreed_when(scene, agreed, promise),
             ". ",
             _too_early(agreed, promise) or _before(agreed, promise),
         )
@@ -202,10 +231,11 @@ def _asks(
     return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
 
 
-def agreed_when(agreed: Agreement, promise: Promise | None) -> list[Part]:
-    """When a request's machine may restart; "now" counts from when the card is there."""
-    waits = agreed.now and promise is not None and promise.cause != "free_now"
-    return ["as soon as the card is there"] if waits else window_words(agreed)
+def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None) -> list[Part]:
+    """When a machine may restart; "now" counts from when the card is there: promised for later, or with somebody still."""
+    waits = promise is not None and promise.cause != "free_now"
+    coming = any(h.label == agreed.label and h.turn is Turn.NEXT for h in scene.books.holds)
+    return now_words(agreed, scene.policy, waits or coming)
 
 
 def _before(agreed: Agreement, promise: Promise | None) -> str:
@@ -296,7 +326,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
                 "Nothing is offered to you at this moment: it was taken out of the pool, or the offer is over. Your place is the old one."
             ),
             promise_line(scene.promises.get(taken.number), taken.person),
-            ln(f"Agreed: {vm} may restart ", window_words(agreed), ".") if agreed is not None else None,
+            ln(f"Agreed: {vm} may restart ", agreed_when(scene, agreed), ".") if agreed is not None else None,
             buttons=(
                 button("Why do I wait?", f"why #{taken.number}"),
                 button("Leave the line", f"release #{taken.number}"),
@@ -306,7 +336,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
     many = len(taken.slots) > 1
     return say(
         head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),
-        ln(f"{vm} restarts ", window_words(agreed), f" and is off for {usual_words(machine, scene.policy)}.")
+        ln(f"{vm} restarts ", agreed_when(scene, agreed), f" and is off for {usual_words(machine, scene.policy)}.")
         if agreed is not None
         else None,
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),

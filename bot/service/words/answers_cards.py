@@ -23,6 +23,7 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
+    now_words,
     say,
     slots_of,
     span_of,
@@ -30,7 +31,6 @@ from bot.service.words.common import (
     usable,
     usual_words,
     wanted,
-    window_words,
 )
 from bot.service.words.news_line import give_buttons
 
@@ -95,7 +95,7 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     if move is not None:
         return ["in the restart that is under way"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
-    return window_words(agreed[0]) if agreed else None
+    return now_words(agreed[0], scene.policy, waits=False) if agreed else None
 
 
 _PLANNED = (MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED)

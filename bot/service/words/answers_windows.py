@@ -9,7 +9,7 @@ from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.service.ports import Button, LineOf, Name, Reply, When
-from bot.service.words.answers import before, restart_buttons, standing_still
+from bot.service.words.answers import agreed_when, before, restart_buttons, standing_still
 from bot.service.words.common import (
     MINE,
     Part,
@@ -45,7 +45,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
     return say(
         head(f"Agreed: {vm} may restart ", _when(scene, agreement), "."),
         purpose or ln("Nothing asks for a restart now; without one it is not restarted."),
-        _conditions(scene, agreement, vm),
+        *_conditions(scene, agreement, vm),
         ln(
             f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."
         ),
@@ -60,8 +60,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
 def _when(scene: Scene, agreement: Agreement) -> list[Part]:
     """ "Now", said while the card is still to come, counts from when it is there."""
     promise = scene.promises.get(int(agreement.label)) if agreement.label.isdecimal() else None
-    waits = agreement.now and promise is not None and promise.cause != "free_now"
-    return ["as soon as the card is there"] if waits else window_words(agreement)
+    return agreed_when(scene, agreement, promise)
 
 
 def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
@@ -84,19 +83,25 @@ def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
     return ln("For: ", joined, ".")
 
 
-def _conditions(scene: Scene, agreement: Agreement, vm: str) -> LineOf | None:
+def _conditions(scene: Scene, agreement: Agreement, vm: str) -> list[LineOf]:
+    """What must be so for it to restart, and what happens if it does not shut down."""
+    lines = []
     quiet = span_of(scene.policy.done_quiet)
     if agreement.when_done and agreement.window is None:
-        return ln(
-            f"I go by what {vm} reports: once nothing has run for {quiet}. If it does not report, I cannot tell, and ask you."
+        lines.append(
+            ln(
+                f"I go by what {vm} reports: once nothing has run for {quiet}. If it does not report, I cannot tell, and ask you."
+            )
         )
-    if agreement.pattern is not None and not agreement.even_if_busy:
-        return ln("Only if nothing runs there and nobody is logged in. If I cannot see inside, I ask instead.")
+    elif agreement.pattern is not None and not agreement.even_if_busy:
+        lines.append(ln("Only if nothing runs there and nobody is logged in. If I cannot see inside, I ask instead."))
     if agreement.hard:
-        return ln(
-            f"If {vm} is not off after {span_of(scene.policy.guest_shutdown)}, it is switched off hard: open files may be lost."
+        lines.append(
+            ln(
+                f"If {vm} is not off after {span_of(scene.policy.guest_shutdown)}, it is switched off hard: open files may be lost."
+            )
         )
-    return None
+    return lines
 
 
 def _skipped(agreement: Agreement) -> LineOf | None:

@@ -149,6 +149,11 @@ def it_s(number: int) -> str:
     return "it" if number == 1 else "they"
 
 
+def it_is(number: int) -> str:
+    """``it is`` or ``they are`` for cards."""
+    return "it is" if number == 1 else "they are"
+
+
 def wanted(request: Request) -> str:
     """``1 T4``, ``2 T4``: what is asked for."""
     return f"{request.count} {tidy(request.kind, 30)}"
@@ -360,19 +365,34 @@ def window_words(agreement: Agreement, public: bool = False) -> list[Part]:
 
     :param public: read by people in several zones: every time with its day
     """
-    hard = ", switched off hard if it does not shut down" if agreement.hard else ""
+    also = also_words(agreement)
     if agreement.when_done and agreement.window is None:
-        return [f"as soon as nothing has run for a while{hard}"]
+        return [f"as soon as nothing has run for a while{also}"]
     if agreement.pattern is not None:
         p = agreement.pattern
-        busy = ", even if somebody works" if agreement.even_if_busy else ""
-        return [f"{days_words(p.days)} {p.start:%H:%M}-{p.end:%H:%M} ({p.zone}){busy}{hard}"]
+        return [f"{days_words(p.days)} {p.start:%H:%M}-{p.end:%H:%M} ({p.zone}){also}"]
     if agreement.window is not None:
         start, end = agreement.window.start, agreement.window.end
         # Within a day the end is clear from the start.
         show = Show.DAY_TIME if public or end - start >= timedelta(hours=20) else Show.TIME
-        return ["between ", When(start), " and ", When(end, show), hard]
-    return [f"{'now' if agreement.now else 'at a time still to come'}{hard}"]
+        return ["between ", When(start), " and ", When(end, show), also]
+    return [f"{'now' if agreement.now else 'at a time still to come'}{also}"]
+
+
+def also_words(agreement: Agreement) -> str:
+    """``, even if somebody works, switched off hard if it does not shut down``: what was said besides the time."""
+    busy = ", even if somebody works" if agreement.even_if_busy and not agreement.when_done else ""
+    return busy + (", switched off hard if it does not shut down" if agreement.hard else "")
+
+
+def now_words(agreement: Agreement, policy: Policy, waits: bool) -> list[Part]:
+    """When an agreement lets the machine restart, to who just said it: what "now" means is said.
+
+    :param waits: its card is still to come
+    """
+    if agreement.now and waits:
+        return [f"as soon as the card is there, beginning within {span_of(policy.now_within)}{also_words(agreement)}"]
+    return ["now, " if agreement.now and agreement.window is not None else "", window_words(agreement)]
 
 
 def days_words(days: frozenset[int]) -> str:

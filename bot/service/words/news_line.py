@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
+
+from bot.domain.hours import DAY, local, wall
 from bot.domain.model import Agreement, LeaseState, Machine, RestWhy, Turn
+from bot.domain.times import night
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
@@ -12,18 +16,20 @@ from bot.service.words.common import (
     clock_words,
     command,
     head,
+    it_is,
     ln,
     machine_word,
+    now_words,
     on_machine,
     say,
     slots_of,
     span_of,
     until_words,
     usable,
+    usual,
     wanted,
     why_tail,
     window_button,
-    window_words,
 )
 from bot.service.words.telling import Telling
 
@@ -38,13 +44,20 @@ ENDINGS = {
 """How an offer ends, for the rules' own words; any other reason is shown as it is."""
 
 
-def get_buttons(machine: Machine | None, night: str) -> tuple[Button, ...]:
-    """When may it restart to take a card on: the soonest first."""
+def get_buttons(t: Telling) -> tuple[Button, ...]:
+    """When may it restart to take a card on: the soonest first, and nothing that is too short for a restart by now."""
     return (
-        window_button("Now", machine, "now", "primary"),
-        window_button("Any time today", machine, "today"),
-        window_button(f"Tonight {night}", machine, "tonight"),
+        window_button("Now", t.machine, "now", "primary"),
+        *([window_button("Any time today", t.machine, "today")] if _today_lasts(t) else []),
+        window_button(f"Tonight {clock_words(t.policy)}", t.machine, "tonight"),
     )
+
+
+def _today_lasts(t: Telling) -> bool:
+    """Whether what is left of today is worth offering: two restarts long."""
+    here = local(t.now, t.zone)
+    midnight = wall(here.date() + DAY, time(0), t.zone)
+    return midnight - t.now >= 2 * usual(t.machine, t.policy)
 
 
 def give_buttons(machine: Machine | None, night: str) -> tuple[Button, ...]:
@@ -63,14 +76,11 @@ def offer(t: Telling) -> Reply:
     count = request.count if request is not None else 1
     what = wanted(request) if request is not None else "1 card"
     by = t.item.until or (made.accept_by if made is not None else None)
-    later = made is not None and made.free_at is not None and made.free_at > t.now
-    first: LineOf
-    if later and made is not None and made.free_at is not None:
-        first = head(f"{what} will be free for you by ", When(made.free_at), f". When may {t.vm} restart?")
-    else:
-        first = head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?")
+    free_at = made.free_at if made is not None and made.free_at is not None and made.free_at > t.now else None
     return say(
-        first,
+        head(f"{what} will be free for you by ", When(free_at), f". When may {t.vm} restart?")
+        if free_at is not None
+        else head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?"),
         ln(f"It is off for {t.usual}, and comes back with the {card_s(count)}. What runs there ends: save first."),
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), ".") if request is not None else None,
@@ -78,11 +88,31 @@ def offer(t: Telling) -> Reply:
         if by
         else None,
         buttons=(
-            button("Restart now", f"accept{t.ref} now", "primary"),
-            button(f"Tonight {clock_words(t.policy)}", f"accept{t.ref} tonight"),
+            button("Restart now", f"accept{t.ref} now", "primary")
+            if free_at is None
+            else button(f"As soon as {it_is(count)} there", f"accept{t.ref} now", "primary"),
+            _night_button(t, free_at or t.now),
             button("Pass, keep my place", f"pass{t.ref}"),
         ),
     )
+
+
+def _night_button(t: Telling, free_at: datetime) -> Button:
+    """The first night in which a card that is free from then can be put in; named by its day if it is not the next one."""
+    takes = usual(t.machine, t.policy)
+    coming = night(t.now, t.zone, t.policy)
+    fits = night(max(free_at, t.now), t.zone, t.policy)
+    if fits.end - max(fits.start, free_at, t.now) < takes:
+        fits = night(fits.end, t.zone, t.policy)
+    hours = clock_words(t.policy)
+    if fits == coming:
+        return button(f"Tonight {hours}", f"accept{t.ref} tonight")
+    day, today = local(fits.start, t.zone).date(), local(t.now, t.zone).date()
+    ahead = (day - today).days
+    word = ("today", "tomorrow")[ahead] if ahead < 2 else f"{day:%a}".lower() if ahead < 7 else day.isoformat()
+    label = "Tonight" if ahead == 0 else f"{word.capitalize()} night"
+    clock = f"{t.policy.night_start:%H:%M}-{t.policy.night_end:%H:%M}"
+    return button(f"{label} {hours}", f"accept{t.ref} {word} {clock}")
 
 
 def offer_over(t: Telling) -> Reply:
@@ -203,8 +233,7 @@ def _restarts(t: Telling) -> LineOf:
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
     waits = agreed.now and _on_its_way(t) is not None
-    when: list[Part] = ["as soon as the card is there"] if waits else window_words(agreed)
-    return ln(f"{t.vm} restarts once ({t.usual}): ", when, ". I say so before.")
+    return ln(f"{t.vm} restarts once ({t.usual}): ", now_words(agreed, t.policy, waits), ". I say so before.")
 
 
 def ask_window(t: Telling) -> Reply:
@@ -229,7 +258,7 @@ def ask_window(t: Telling) -> Reply:
         else ln(
             f"Not put in within {span_of(t.policy.reserved_free)}, the turn goes on if somebody waits; you keep your place."
         ),
-        buttons=get_buttons(t.machine, night),
+        buttons=get_buttons(t),
     )
 
 
@@ -260,7 +289,7 @@ def back_in_line(t: Telling) -> Reply:
         return say(*lines, buttons=(leave,))
     if rest is not None:
         lines.append(ln(f"I do not ask again before you name a time when {t.vm} may restart."))
-        return say(*lines, buttons=(*get_buttons(t.machine, clock_words(t.policy))[1:], leave))
+        return say(*lines, buttons=(*get_buttons(t)[1:], leave))
     lines.append(ln("There is nothing to do for you: the next card that fits is yours."))
     return say(*lines, buttons=(button("Why?", f"why{t.ref}"), leave))
 
@@ -283,7 +312,7 @@ def free_unused(t: Telling) -> Reply:
         ln("Without a restart by ", When(until), " the turn goes on, and you keep your place.")
         if until is not None
         else None,
-        buttons=get_buttons(t.machine, clock_words(t.policy)),
+        buttons=get_buttons(t),
     )
 
 

@@ -25,6 +25,7 @@ from bot.service.words.answers import (
     promise_line,
     restart_buttons,
     standing_still,
+    too_late_line,
 )
 from bot.service.words.answers_cards import comes_out_words
 from bot.service.words.board import View, card_words
@@ -206,6 +207,7 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
         first,
         _turn_line(scene, request, mine),
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
+        too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
         ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
         _window_line(scene, request, machine),
         *standing_still(scene),
@@ -264,7 +266,7 @@ def _window_line(scene: Scene, request: Request, machine: Machine | None) -> Lin
     agreed = agreed_for(scene, request)
     vm = name_of(machine)
     if agreed is not None:
-        return ln(f"{vm} may restart ", agreed_when(agreed, scene.promises.get(request.number)), ".")
+        return ln(f"{vm} may restart ", agreed_when(scene, agreed, scene.promises.get(request.number)), ".")
     return ln(
         f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
         if not is_off(scene, request)
