@@ -71,7 +71,7 @@ class Context:
     text: str  # after the verb
     whole: str  # the line as it was said, to be repeated by a button
     verbs: Verbs  # all of them, for the help
-    zones: Mapping[PersonId, str] = field(default_factory=dict)  # of people who were met
+    met: Mapping[PersonId, Person] = field(default_factory=dict)  # everybody who was met
     tokens: dict[MachineId, str] = field(default_factory=dict)  # digests of new tokens, kept after the commit
 
     # ---- reading the line
@@ -316,7 +316,10 @@ class Context:
 
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""
-        return self.person.zone if person == self.person.id else self.zones.get(person, self.policy.zone)
+        if person == self.person.id:
+            return self.person.zone
+        known = self.met.get(person)
+        return known.zone if known is not None else self.policy.zone
 
 
 def unquoted(text: str) -> str:

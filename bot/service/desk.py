@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 import unicodedata
-from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from bot.domain.draft import Draft
@@ -22,7 +20,7 @@ from bot.domain.policy import Policy
 from bot.service import words
 from bot.service.context import Context
 from bot.service.known import PeopleOfALine
-from bot.service.ports import Ask, Clock, Code, People, Reply, Store
+from bot.service.ports import Ask, Clock, Code, People, Reply, Store, StoreTrouble
 from bot.service.recording import called, chore, close
 from bot.service.verbs import Verb, Verbs
 
@@ -30,18 +28,6 @@ log = logging.getLogger(__name__)
 
 LONGEST = 2000
 """Characters of one line that are read: a request with a good reason has two hundred."""
-
-
-MET_OLD = 30.0
-"""Real seconds for which those who were met are not read again."""
-
-
-@dataclass(frozen=True)
-class _Met:
-    """Everybody whom the store remembers."""
-
-    persons: dict[PersonId, Person]  # by id
-    zones: Mapping[PersonId, str]  # by id
 
 
 class Desk:
@@ -62,21 +48,28 @@ class Desk:
         self._store, self._people, self._clock = store, people, clock
         self._policy, self._kinds, self._wake, self._verbs = policy, tuple(kinds), wake, verbs
         self._remembered: dict[PersonId, Person] = {}
-        self._met_read: tuple[float, _Met] = (0.0, _Met({}, {}))
 
     def hear(self, ask: Ask) -> Reply:
         """Answer one line. Never raises: a refusal is an answer, and anything else is logged and answered with a reference.
 
         In both cases the transaction was rolled back, so nothing is half done.
         """
+        return self.answered(ask)[0]
+
+    def answered(self, ask: Ask) -> tuple[Reply, str]:
+        """The same with what became of it: ``done``, ``refused``, ``not_kept`` or ``failed``."""
         try:
-            return self._answer(ask)
+            reply = self._answer(ask)
+            return reply, "done" if reply.ok else "refused"
         except Refusal as no:
-            return words.refusal(no, self._policy)
+            return words.refusal(no, self._policy), "refused"
+        except StoreTrouble as trouble:  # the world's fault, and known: no reference, but what to do
+            log.error("an ask from %s in %s was not kept: %s", ask.person, ask.place or "?", trouble)
+            return words.store_trouble(trouble), "not_kept"
         except Exception:
             reference = secrets.token_hex(3)
             log.exception("ask %s from %s in %s failed", reference, ask.person, ask.place or "?")
-            return _broken(reference)
+            return _broken(reference), "failed"
 
     def _answer(self, ask: Ask) -> Reply:
         person = self._person(ask.person)
@@ -112,33 +105,24 @@ class Desk:
     def _contexts(self, person: Person, verb: Verb, text: str, rest: str) -> Callable[[Draft], Context]:
         """Makes the context of a draft. What is read besides the books is read now, and who is meant is asked now: nothing of it may
         hold the writer's lock."""
-        seen, readings, met = self._store.last_look(), self._store.readings(), self._met()
-        people = PeopleOfALine(rest, self._people, ChainMap(self._remembered, met.persons), self._policy.zone)
+        beside = self._store.beside()
+        people = PeopleOfALine(rest, self._people, {**beside.persons, **self._remembered}, self._policy.zone)
         for named in people.pointed_at():
             self._remember(named)
         return lambda draft: Context(
             draft=draft,
             person=person,
-            seen=seen,
+            seen=beside.seen,
             policy=self._policy,
             people=people,
             kinds=self._kinds,
-            readings=readings,
+            readings=beside.readings,
             now=draft.now,
             text=rest,
             whole=text or verb.words[0],
             verbs=self._verbs,
-            zones=met.zones,
+            met=beside.persons,
         )
-
-    def _met(self) -> _Met:
-        """Everybody who was met, at most MET_OLD real seconds old."""
-        read_at, met = self._met_read
-        if not met.persons or self._clock.real() - read_at > MET_OLD:
-            persons = {person.id: person for person in self._store.persons()}
-            met = _Met(persons, {person.id: person.zone for person in persons.values()})
-            self._met_read = (self._clock.real(), met)
-        return met
 
     def _person(self, asked: PersonId) -> Person:
         person = self._people.find(asked) if asked else None

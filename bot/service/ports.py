@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
@@ -130,6 +130,22 @@ class Post:
     priority: int = 1  # 0 answers and last calls, 1 ordinary, 2 board
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What the store remembers beside the books."""
+
+    seen: Seen | None  # the last good look of whichever process looked; None before the first
+    readings: Mapping[MachineId, Reading]  # the latest reading of each machine
+    persons: Mapping[PersonId, Person]  # everybody who was met, by id
+
+
+class StoreTrouble(Exception):
+    """The store cannot do its work for a cause outside the program, and nothing was written. The text is for logs."""
+
+    plain: str = ""  # the same for people, after "nothing was changed: "; behind a ";" what an admin can do
+    since: datetime | None = None  # nothing that was said after it is kept: the process must end; None: it may pass
+
+
 class Transaction(Protocol):
     """One writing transaction: begun IMMEDIATE (or with the lock row) before its first read; no network inside."""
 
@@ -151,6 +167,10 @@ class Store(Protocol):
 
     def read(self) -> Books:
         """The books, in a reading transaction."""
+        ...
+
+    def beside(self) -> Beside:
+        """The last look, the readings and the people, as of one moment; costs next to nothing while nothing of it changes."""
         ...
 
     def unsent(self, now: datetime, limit: int = 50) -> list[Post]:
@@ -359,6 +379,45 @@ class People(Protocol):
     def admins(self) -> Iterable[PersonId]:
         """The admins of gpubot."""
         ...
+
+
+class Meter(Protocol):
+    """Counts what happens, for whoever operates the bot. No label may hold a person's name, words that somebody wrote, or a secret."""
+
+    def called(self, system: str, method: str, outcome: str, seconds: float) -> None:
+        """A call to ``slack`` or to ``vcenter`` ended; ``outcome`` is of a short list."""
+        ...
+
+    def heard(self, verb: str, outcome: str, seconds: float) -> None:
+        """A line was answered: ``done``, ``refused``, ``not_kept`` (the store could not) or ``failed``."""
+        ...
+
+    def went_round(self, outcome: str, seconds: float) -> None:
+        """A round ended: ``good``, ``idle`` (it could do nothing) or ``failed``."""
+        ...
+
+    def read(self, outcome: str) -> None:
+        """A guest sent a reading."""
+        ...
+
+    def stands(self, facts: Facts) -> None:
+        """How things stand, just before the numbers are handed out."""
+        ...
+
+
+@dataclass(frozen=True)
+class Facts:
+    """How things stand now."""
+
+    slack: bool  # connected
+    vcenters: Mapping[str, bool]  # by name: it answered the last look
+    good_ago: float | None  # real seconds since the last good round; None: there was none
+    store: bool  # the database works; without it the four below are not known
+    outbox: int = 0  # messages that wait
+    waiting: int = 0  # requests in line
+    offered: int = 0  # requests that are offered a card
+    cards: Mapping[str, int] = field(default_factory=dict)  # by state, in the board's words: in_use, free, resting, elsewhere, …
+    moves: int = 0  # restarts under way
 
 
 class Clock(Protocol):

@@ -3,13 +3,28 @@
 Wiring calls :func:`open_store`; the ``gpubot db`` commands call :func:`upgrade`, :func:`backup` and :func:`restore`.
 """
 
-from bot.edges.store.errors import Busy, Conflict, NotOurs, NotWritable, StoreError, TooNew, TooOld, Unreadable
+from bot.edges.store.errors import (
+    Away,
+    Busy,
+    Conflict,
+    Lost,
+    Missing,
+    NotOurs,
+    NotWritable,
+    StoreError,
+    TooNew,
+    TooOld,
+    Unreadable,
+)
 from bot.edges.store.schema import backup, restore, upgrade
 from bot.edges.store.store import SqlStore, open_store
 
 __all__ = [
+    "Away",
     "Busy",
     "Conflict",
+    "Lost",
+    "Missing",
     "NotOurs",
     "NotWritable",
     "SqlStore",

@@ -8,22 +8,21 @@ later fails at once when somebody else wrote in between, however long one would 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.edges.store.errors import NotOurs, NotWritable, StoreError, plain_words
+from bot.edges.store.place import Place, refuse_remains
 
 PATIENCE_S = 5
 """Real seconds that a transaction waits for another program's write lock."""
-
-WRITES = "gpubot_writes"
-"""The option of a connection whose transactions write."""
 
 LOCK_ROW = text("SELECT beat FROM pulse WHERE name = 'books' FOR UPDATE")
 
@@ -51,13 +50,12 @@ def where(url: URL) -> str:
     return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
 
 
-def make_engine(url: URL, *, plain: bool = False, create: bool = True) -> Engine:
-    """An engine with our rules. ``plain``: transactions begin as the driver likes (for the test that shows why not)."""
+def make_engine(url: URL, *, create: bool = True) -> Engine:
+    """An engine with our rules. Transactions are begun by the :class:`Gate` alone."""
     if url.get_backend_name() == "sqlite":
         _check_file(url, create)
         engine = create_engine(url, connect_args={"timeout": PATIENCE_S}, pool_size=8, max_overflow=24)
         event.listen(engine, "connect", _on_connect)
-        event.listen(engine, "begin", _begin_plain if plain else _begin)
     else:
         args = {"connect_timeout": PATIENCE_S, "options": f"-c lock_timeout={PATIENCE_S * 1000}"}
         engine = create_engine(url, connect_args=args, pool_size=8, max_overflow=24, pool_pre_ping=True)
@@ -75,6 +73,7 @@ def _check_file(url: URL, create: bool) -> None:
         return
     if not create:
         raise NotOurs(f"there is no database {path}; `gpubot db upgrade` makes one")
+    refuse_remains(path)
     try:
         path.touch(mode=0o600)  # who asked for what, and why, is not for every user of the machine
     except OSError as error:
@@ -94,37 +93,37 @@ def _on_connect(raw: sqlite3.Connection, _record: Any) -> None:
     cursor.close()
 
 
-def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _begin_plain(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
-
-
 class Gate:
     """Opens transactions on one engine. It knows the database's name for error messages."""
 
     def __init__(self, url: URL, *, plain: bool = False, create: bool = True) -> None:
-        """Nothing is connected yet."""
+        """Nothing is connected yet. ``plain``: writers begin as the driver likes (for the test that shows why not)."""
         self.where = where(url)
         self.sqlite = url.get_backend_name() == "sqlite"
-        self.engine = make_engine(url, plain=plain, create=create)
-        self._writer = self.engine.execution_options(**{WRITES: True})
-        reads: dict[str, Any] = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
-        self._reader = self.engine.execution_options(**reads) if reads else self.engine
+        self.engine = make_engine(url, create=create)
+        self.place = Place(Path(str(url.database)) if self.sqlite else None)
+        self.place.guard(self.engine)
+        self._begin_writing = "BEGIN" if plain else "BEGIN IMMEDIATE"
+        self._reader = self.engine if self.sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        self._glancing = threading.Lock()
+        self._glance: PoolProxiedConnection | None = None
 
     @contextmanager
-    def writing(self, committing: AbstractContextManager[object] | None = None) -> Iterator[Connection]:
+    def writing(
+        self, committing: AbstractContextManager[object] | None = None, *, desk: bool = True
+    ) -> Iterator[Connection]:
         """A writing transaction: locked before its first read; committed at a clean end, rolled back otherwise.
 
         :param committing: held while it commits, and only then
+        :param desk: whether to take the desk's lock row, where there is no lock of the whole file (False: it is not made yet)
         """
-        with plain_words(self.where), self._writer.connect() as connection:
+        self.place.check()
+        with plain_words(self.where), self.engine.connect() as connection:
             transaction = connection.begin()
             try:
-                if not self.sqlite:
+                if self.sqlite:
+                    connection.exec_driver_sql(self._begin_writing)
+                elif desk:
                     connection.execute(LOCK_ROW)
                 yield connection
             except BaseException:
@@ -136,9 +135,33 @@ class Gate:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One view of the whole database, however long the reading takes."""
-        with plain_words(self.where), self._reader.begin() as connection:
+        self.place.check()
+        with plain_words(self.where), self._reader.connect() as connection, connection.begin():
+            if self.sqlite:
+                connection.exec_driver_sql("BEGIN")
             yield connection
+
+    def glance(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of one small reading statement, outside any transaction. In SQLite on a connection that is kept for it."""
+        self.place.check()
+        with plain_words(self.where):
+            if not self.sqlite:
+                with self.engine.connect() as connection:
+                    return [tuple(row) for row in connection.exec_driver_sql(statement)]
+            with self._glancing:
+                if self._glance is None:
+                    self._glance = self.engine.raw_connection()
+                cursor = self._glance.cursor()
+                try:
+                    return list(cursor.execute(statement).fetchall())
+                finally:
+                    cursor.close()
 
     def close(self) -> None:
         """Close all connections."""
+        with self._glancing:
+            if self._glance is not None:
+                self._glance.close()
+                self._glance = None
         self.engine.dispose()
+        self.place.close()

@@ -5,16 +5,24 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from bot.service.ports import StoreTrouble
 
 
 class StoreError(Exception):
     """Base of all; the text says what is wrong and what to do."""
 
+    def __init__(self, text: str, plain: str = "") -> None:
+        """``plain``: see ``service.ports.StoreTrouble``."""
+        super().__init__(text)
+        self.plain = plain
 
-class Busy(StoreError):
+
+class Busy(StoreError, StoreTrouble):
     """Another program holds the database for longer than we wait."""
 
 
@@ -22,11 +30,28 @@ class Conflict(StoreError):
     """A constraint of the database refused the change: somebody else was first, or a rule is wrong."""
 
 
-class NotWritable(StoreError):
+class NotWritable(StoreError, StoreTrouble):
     """The file or its folder cannot be written."""
 
 
-class NotOurs(StoreError):
+class Away(StoreError, StoreTrouble):
+    """The database's server does not answer."""
+
+
+class Lost(StoreError, StoreTrouble):
+    """The file that was opened is not at its place any more: this process must not go on."""
+
+    def __init__(self, text: str, plain: str, since: datetime) -> None:
+        """``since``: when it was last seen there, by the bot's clock."""
+        super().__init__(text, plain)
+        self.since = since
+
+
+class Missing(StoreError):
+    """There is no database where there was one."""
+
+
+class NotOurs(StoreError, StoreTrouble):
     """The file is no database, or not one of gpubot."""
 
 
@@ -69,9 +94,14 @@ def in_words(error: Exception, where: str) -> StoreError:
     said = str(error.orig if isinstance(error, DBAPIError) and error.orig is not None else error).strip()
     for part, kind, words in SQLITE_WORDS:
         if part in said.lower():
-            return kind(f"the database {where} {words}")
+            return kind(f"the database {where} {words}", f"my database {words}")
     if isinstance(error, IntegrityError | sqlite3.IntegrityError):
         return Conflict(f"the database {where} refused a change: {said}")
     if isinstance(error, PoolTimeout):
-        return Busy(f"all connections to the database {where} are in use; try again")
+        busy = "are in use; try again"
+        return Busy(f"all connections to the database {where} {busy}", f"all connections to my database {busy}")
+    if isinstance(error, OperationalError) and not isinstance(error.orig, sqlite3.Error):
+        return Away(
+            f"the database {where} does not answer: {said}", "my database does not answer; see that its server runs"
+        )
     return StoreError(f"the database {where} does not work: {said}")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.model import Reading
+from bot.edges.store.beside import READINGS, moved
 from bot.edges.store.codec import from_text, to_text
 from bot.edges.store.record import put
 from bot.edges.store.tables import BootRow, OrderRow, ReadingRow, table
@@ -46,6 +47,7 @@ def take(connection: Connection, reading: Reading) -> Reading | None:
     heard = {"machine": done.machine, "boot_id": done.boot_id, "seq": done.seq, "first_at": first_at}
     put(connection, BOOT, [heard])
     put(connection, READING, [{"machine": done.machine, "body": to_text(done)}])
+    moved(connection, READINGS)
     if boot is None and len(known) >= BOOTS_KEPT:
         old = and_(BOOT.c.machine == done.machine, BOOT.c.boot_id.in_([row.boot_id for row in known[BOOTS_KEPT - 1 :]]))
         connection.execute(delete(BOOT).where(old))

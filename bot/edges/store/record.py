@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from bot.domain.draft import Changes
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
 from bot.edges.store import outbox
+from bot.edges.store.beside import READINGS, moved
 from bot.edges.store.books import (
     AGREEMENT,
     CARD,
@@ -101,6 +102,7 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
         connection.execute(update(MACHINE).where(MACHINE.c.uuid == machine.uuid).values(removed=True))
         for t in OF_A_GUEST:
             connection.execute(delete(t).where(t.c.machine == machine.uuid))
+        moved(connection, READINGS)
     if changes.lines:
         connection.execute(NEW_LINE, [_line(x) for x in changes.lines])
     if changes.paused is not None:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, inspect, text
 from bot.edges.store.claims import alive
 from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, plain_words
+from bot.edges.store.place import put_logs_aside
 
 STEPS = ("0001",)
 """All migrations in order; the last one is what this program wants."""
@@ -75,7 +76,7 @@ def upgrade(url: str) -> str:
 
 def bring_up(gate: Gate) -> None:
     """The same on an open gate. Two programs may do it at once: the second waits, and finds it done."""
-    with plain_words(gate.where), gate.engine.execution_options(gpubot_writes=True).begin() as connection:
+    with gate.writing(desk=False) as connection:
         if not gate.sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(7420011)"))
         step = step_of(connection)
@@ -138,6 +139,8 @@ def restore(url: str, path: str | Path) -> None:
         if step is None or step[0] not in STEPS:
             raise TooNew(f"{source} is of a newer gpubot; install that one first")
     with plain_words(str(target)):
+        if not target.exists():
+            put_logs_aside(target)  # of a file that is gone: SQLite would take them for the copy's, or delete them
         if target.exists():
             _refuse_while_running(target)
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")

@@ -6,26 +6,34 @@ and writes what it is given, in transactions that the database keeps apart.
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import Connection, select
 
 from bot.domain.draft import Changes
 from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
+from bot.edges.store import beside, claims, intake, outbox, record, schema
 from bot.edges.store import books as shelf
-from bot.edges.store import claims, intake, outbox, record, schema
-from bot.edges.store.codec import from_text, to_text
+from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
-from bot.edges.store.errors import Busy, plain_words
-from bot.edges.store.tables import LookRow, PersonRow, TokenRow, table
+from bot.edges.store.errors import Busy, Lost, plain_words
+from bot.edges.store.tables import TokenRow, table
 from bot.edges.store.watch import Watch
-from bot.service.ports import Address, Post
+from bot.service.ports import Address, Beside, Post
 
-LOOK, PERSON, TOKEN = table(LookRow), table(PersonRow), table(TokenRow)
+log = logging.getLogger("gpubot.store")
+
+TOKEN = table(TokenRow)
+
+BEATS = "SELECT name, beat FROM pulse"
+"""Read outside any transaction: whether what is at hand is still what stands there."""
 
 FIRST_S = 60.0
 """Real seconds in which another program may be making the first tables."""
@@ -115,12 +123,12 @@ class SqlStore:
         self._gate, self.now, self.where = gate, now, gate.where
         self._writer: threading.Lock | None = threading.Lock() if locked else None
         self._writing_thread: int | None = None
-        self._cache_lock = threading.Lock()  # guards the five below
+        self._cache_lock = threading.Lock()  # guards the three below
         self._kept: shelf.Kept | None = None
         self._decoded = shelf.Decoded()
-        self._look: tuple[int, Seen] | None = None  # its beat, and the look
-        self._persons: dict[PersonId, Person] = {}
+        self._beside = beside.Shelf()
         self._watch = Watch(gate)
+        gate.place.now = now
 
     def close(self) -> None:
         """Close all connections. The store is not used afterwards."""
@@ -162,8 +170,24 @@ class SqlStore:
 
     def read(self) -> Books:
         """The books as they are now."""
+        beats, now = self._beats(), self.now()
+        with self._cache_lock:
+            if self._kept is not None and self._kept.good(beats["books"], now):
+                return self._kept.books
         with self._gate.reading() as connection:
-            return self.kept(connection, self.now()).books
+            return self.kept(connection, now).books
+
+    def _beats(self) -> dict[str, int]:
+        return dict(self._gate.glance(BEATS))
+
+    def beside(self) -> Beside:
+        """The last look, the readings and the people, as of one moment."""
+        with self._cache_lock:
+            known = self._beside.known(self._beats())
+        if known is not None:
+            return known
+        with self._gate.reading() as connection, self._cache_lock:
+            return self._beside.read(connection, dict(connection.execute(beside.BEATS).all()))
 
     def kept(self, connection: Connection, now: datetime) -> shelf.Kept:
         """The books in the connection's transaction: those at hand if nobody has written since, else read anew."""
@@ -179,8 +203,23 @@ class SqlStore:
 
     def changed(self) -> int:
         """A number that moves when another process (or another store) wrote the books, and only then."""
+        if self.lost() is not None:
+            return -1
         with plain_words(self.where):
             return self._watch.foreign()
+
+    def lost(self) -> Lost | None:
+        """Why the database is not at its place any more; None: it is. See ``place``."""
+        return self._gate.place.look()
+
+    def rescue(self) -> Path | None:
+        """Copy what is in a lost file to a new one beside it; None if that cannot be (the log says why)."""
+        target = self._gate.place.rescue_path()
+        try:
+            return target if self._watch.copy_to(target) else None
+        except (sqlite3.Error, OSError) as error:
+            log.error("no copy of the lost database could be written to %s: %s", target, error)
+            return None
 
     # ---- the outbox
 
@@ -244,10 +283,7 @@ class SqlStore:
 
     def readings(self) -> Mapping[MachineId, Reading]:
         """The latest reading of each machine."""
-        with self._gate.reading() as connection:
-            rows = connection.execute(select(intake.READING.c.machine, intake.READING.c.body)).all()
-        with self._cache_lock:
-            return self._decoded.all(rows, "reading", Reading)
+        return self.beside().readings
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
         """An order for the guest, given with the answer to its next word."""
@@ -268,23 +304,14 @@ class SqlStore:
         """Remember the last good look."""
         body = to_text(seen)
         with self._writing() as (connection, _):
-            beat = (connection.execute(select(LOOK.c.beat)).scalar() or 0) + 1
-            record.put(connection, LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
+            beat = beside.moved(connection, beside.LOOKS)
+            record.put(connection, beside.LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
         with self._cache_lock:
-            self._look = (beat, seen)
+            self._beside.looked(beat, seen)
 
     def last_look(self) -> Seen | None:
         """The last good look of whichever process looked."""
-        with self._gate.reading() as connection:
-            beat = connection.execute(select(LOOK.c.beat)).scalar()
-            with self._cache_lock:
-                if beat is None or (self._look is not None and self._look[0] == beat):
-                    return self._look[1] if beat is not None and self._look is not None else None
-            body = connection.execute(select(LOOK.c.body)).scalar_one()
-        seen = from_text(Seen, body)
-        with self._cache_lock:
-            self._look = (beat, seen)
-        return seen
+        return self.beside().seen
 
     def claim(self, run: str, now: datetime, ttl: timedelta) -> bool:
         """Take or renew the right to be the bot of this database; False if another one lives."""
@@ -298,17 +325,12 @@ class SqlStore:
 
     def person_seen(self, person: Person) -> None:
         """Remember a person; costs nothing if they are known as they are."""
-        with self._cache_lock:
-            if self._persons.get(person.id) == person:
-                return
+        if self.beside().persons.get(person.id) == person:
+            return
         with self._writing() as (connection, _):
-            record.put(connection, PERSON, [{"id": person.id, "body": to_text(person)}])
-        with self._cache_lock:
-            self._persons[person.id] = person
+            record.put(connection, beside.PERSON, [{"id": person.id, "body": to_text(person)}])
+            beside.moved(connection, beside.PERSONS)
 
     def persons(self) -> list[Person]:
         """Everybody remembered, by id."""
-        with self._gate.reading() as connection:
-            rows = connection.execute(select(PERSON.c.id, PERSON.c.body).order_by(PERSON.c.id)).all()
-        with self._cache_lock:
-            return list(self._decoded.all(rows, "person", Person).values())
+        return list(self.beside().persons.values())

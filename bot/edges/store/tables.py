@@ -178,7 +178,8 @@ class WordRow(Row, table=True):
 
 
 class PulseRow(Row, table=True):
-    """One row, ``books``: counts the transactions that changed the books. It is also the desk's lock row."""
+    """``books`` counts the transactions that changed the books, and is also the desk's lock row. ``looks``, ``readings`` and
+    ``persons`` count those that changed what lives beside them; they are made when first moved."""
 
     __tablename__ = "pulse"
     name: str = Field(primary_key=True)
@@ -307,7 +308,7 @@ class LookRow(Row, table=True):
 
     __tablename__ = "look"
     id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    beat: int  # counts looks: whether it is a new one is seen without reading it
+    beat: int  # counts looks
     at: datetime = at_column()
     body: str = body_column()
 

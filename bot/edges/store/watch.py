@@ -7,9 +7,11 @@ next one.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import PoolProxiedConnection
@@ -52,6 +54,19 @@ class Watch:
                 self._version = version
             cursor.close()
             return self._beat - self._own
+
+    def copy_to(self, target: Path) -> bool:
+        """Copy the whole database through the connection that is at hand, also if its file is lost; False if there is none.
+
+        :raises sqlite3.Error, OSError: it cannot be written there
+        """
+        with self._lock:
+            if self._raw is None or not isinstance(self._raw.driver_connection, sqlite3.Connection):
+                return False
+            target.touch(mode=0o600)
+            with closing(sqlite3.connect(target)) as copy:
+                self._raw.driver_connection.backup(copy)
+            return True
 
     def close(self) -> None:
         """Give the connection back."""

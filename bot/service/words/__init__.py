@@ -34,6 +34,7 @@ from bot.service.words.moves import move_message
 from bot.service.words.news import news
 from bot.service.words.plain import flat, terminal
 from bot.service.words.refusals import refusal
+from bot.service.words.trouble import store_lost, store_trouble
 from bot.service.words.why import why
 
 __all__ = [
@@ -69,6 +70,8 @@ __all__ = [
     "started",
     "status",
     "stopped",
+    "store_lost",
+    "store_trouble",
     "terminal",
     "unagreed",
     "undrained",

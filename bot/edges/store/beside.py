@@ -1,0 +1,91 @@
+"""What lives beside the books: the last look, the guests' latest readings, and the people who were met.
+
+Called by the store. Each of them has a beat, a row in the table of pulses that whoever writes it moves in the same transaction;
+so one small reading tells whether anything is new, and only what is new is read and decoded again. It must not judge what it
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Executable, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bot.domain.model import Person, Reading, Seen
+from bot.edges.store.codec import from_text
+from bot.edges.store.tables import LookRow, PersonRow, PulseRow, ReadingRow, table
+from bot.service.ports import Beside
+
+V = TypeVar("V")
+
+PULSE, LOOK, READING, PERSON = table(PulseRow), table(LookRow), table(ReadingRow), table(PersonRow)
+
+LOOKS, READINGS, PERSONS = "looks", "readings", "persons"
+"""Names of their pulses."""
+
+BEATS = select(PULSE.c.name, PULSE.c.beat)
+THE_LOOK = select(LOOK.c.body)
+ALL_READINGS = select(READING.c.machine, READING.c.body)
+ALL_PERSONS = select(PERSON.c.id, PERSON.c.body).order_by(PERSON.c.id)
+
+
+def moved(connection: Connection, name: str) -> int:
+    """Move a pulse, in the transaction that writes what it stands for. Returns the new beat."""
+    return int(connection.execute(_next(connection.dialect.name), {"name": name, "beat": 1}).scalar_one())
+
+
+@cache
+def _next(dialect: str) -> Executable:
+    insert = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(PULSE)
+    following = {"beat": PULSE.c.beat + 1}
+    return insert.on_conflict_do_update(index_elements=[PULSE.c.name], set_=following).returning(PULSE.c.beat)
+
+
+class Shelf:
+    """What was read last, with its beats. The store's lock guards it."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._beats: dict[str, int] = {}
+        self._now = Beside(None, MappingProxyType({}), MappingProxyType({}))
+        self._texts: dict[str, dict[Any, tuple[str, Any]]] = {READINGS: {}, PERSONS: {}}
+
+    def known(self, beats: Mapping[str, int]) -> Beside | None:
+        """All of it, if nothing has moved since; else None."""
+        return self._now if all(beats.get(n, 0) == self._beats.get(n, 0) for n in (LOOKS, READINGS, PERSONS)) else None
+
+    def read(self, connection: Connection, beats: Mapping[str, int]) -> Beside:
+        """Read what has moved, in the transaction in which the beats were read."""
+        new = {name for name in (LOOKS, READINGS, PERSONS) if beats.get(name, 0) != self._beats.get(name, 0)}
+        if LOOKS in new:
+            body = connection.execute(THE_LOOK).scalar()
+            self._now = replace(self._now, seen=None if body is None else from_text(Seen, body))
+        if READINGS in new:
+            readings = self._decoded(READINGS, connection.execute(ALL_READINGS), Reading)
+            self._now = replace(self._now, readings=readings)
+        if PERSONS in new:
+            persons = self._decoded(PERSONS, connection.execute(ALL_PERSONS), Person)
+            self._now = replace(self._now, persons=persons)
+        self._beats.update({name: beats[name] for name in new if name in beats})
+        return self._now
+
+    def looked(self, beat: int, seen: Seen) -> None:
+        """A look of our own was written with this beat."""
+        if (
+            beat == self._beats.get(LOOKS, 0) + 1
+        ):  # else somebody else's was missed, which says nothing of which is the last
+            self._beats[LOOKS], self._now = beat, replace(self._now, seen=seen)
+
+    def _decoded(self, name: str, rows: Any, kind: type[V]) -> Mapping[Any, V]:
+        """Values by key; unchanged texts are not decoded again."""
+        before, after = self._texts[name], {}
+        for key, text in rows:
+            known = before.get(key)
+            after[key] = known if known is not None and known[0] == text else (text, from_text(kind, text))
+        self._texts[name] = after
+        return MappingProxyType({key: value for key, (_, value) in after.items()})
