@@ -33,6 +33,6 @@ def run(ctx: Context) -> Reply:
         raise NotPossible(
             what="keep", why="that card is yours and is not on its way back; extend makes its time longer"
         )
-    if heard.length is not None:
+    if heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy):
         lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
     return words.kept(ctx.scene(), lease)

@@ -73,7 +73,15 @@ class InThePast(Refusal):
 
 
 class TooLong(Refusal):
-    """Longer than a limit allows; facts: limit, text."""
+    """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed; "" none known)."""
+
+
+class NoLonger(Refusal):
+    """A card cannot be made longer at all now; facts: number (label), end, who (waits), why."""
+
+
+class NotLater(Refusal):
+    """A new end that is not later than the one that holds; facts: number (label), end."""
 
 
 class TooWordy(Refusal):

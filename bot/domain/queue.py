@@ -32,6 +32,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 
 WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
@@ -115,9 +116,12 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     kind = pick_kind(draft, wanted.kind, wanted.count)
     length = wanted.length.lasting or (wanted.length.until and wanted.length.until - draft.now) or timedelta(0)
     if length > policy.longest_in_all:
-        raise TooLong(limit=_days(policy.longest_in_all), text=_days(length))
+        limit = limit_words(policy.longest_in_all)
+        raise TooLong(limit=limit, text=limit_words(length), works=f"request {wanted.count} {kind} for {limit}")
     if length > policy.longest and contended(draft, kind):
-        raise TooLong(limit=f"{_days(policy.longest)} while others wait", text=_days(length))
+        limit = limit_words(policy.longest)
+        works = f"request {wanted.count} {kind} for {limit}"
+        raise TooLong(limit=f"{limit} while others wait", text=limit_words(length), works=works)
     waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
     if waiting:
         return _again(draft, person, waiting[0], wanted, policy)
@@ -246,12 +250,6 @@ def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> 
 def waiters(books: Requests, kind: str) -> list[Request]:
     """Those who wait for a kind and would take it now: in line and not resting."""
     return [r for r in line(books) if r.kind == kind and r.rest is None]
-
-
-def _days(length: timedelta) -> str:
-    """A length in plain words."""
-    hours = length.total_seconds() / 3600
-    return f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.0f} hours"
 
 
 def contended(books: Draft, kind: str) -> bool:

@@ -56,6 +56,12 @@ def lasting_words(amount: timedelta) -> str:
     return " ".join(f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (rest, "min")) if n)
 
 
+def limit_words(length: timedelta) -> str:
+    """A limit in words that can be typed again, of days where it is long: `24 hours`, `7 days`."""
+    hours = length.total_seconds() / 3600
+    return f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.0f} hours"
+
+
 def pattern_words(pattern: Pattern) -> str:
     """A standing window in words that can be typed again: `nights 22:00-06:00`, `mon-fri 20:00-23:00`, `weekends`."""
     begin, finish = minutes(pattern.start), minutes(pattern.end) or 1440

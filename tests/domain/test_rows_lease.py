@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain import leases, moves, pool, windows
-from bot.domain.errors import NotPossible, TooLate, TooLong
+from bot.domain.errors import NoLonger, NotLater, NotPossible, TooLate, TooLong
 from bot.domain.model import AsideWhy, CallKind, Job, LeaseState, Length, Power, RequestState
 from bot.domain.news import NewsKind
 from bot.domain.pool import set_aside
+from bot.domain.times import read_length
 from tests.domain.world import MONDAY_10, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -307,15 +308,50 @@ def test_extend_within_the_limits_and_not_beyond() -> None:
     with pytest.raises(TooLong):
         extend(25 * HOUR)
     extend(DAY)
-    with pytest.raises(TooLong):
+    with pytest.raises(NoLonger) as no:
         extend(HOUR)
+    assert no.value.facts == {
+        "number": lease.label,
+        "end": world.lease(lease.label).end,
+        "who": "bob",
+        "why": "it was made longer once already",
+    }
+
+
+def test_what_is_too_long_is_refused_with_the_longest_that_works() -> None:
+    world = World()
+    label = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "for 8h").label
+
+    def said(length: Length) -> str:
+        ada = world.people["ada"]
+        with pytest.raises(TooLong) as no:
+            world.do(lambda d: leases.extend(d, d.leases[label], length, ada, world.policy))
+        works = str(no.value.facts["works"]).removeprefix(f"extend #{label} ")
+        allowed = read_length(works, world.now, "Europe/Berlin", world.policy)
+        world.do(lambda d: leases.extend(d, d.leases[label], allowed, ada, world.policy))
+        return works
+
+    with pytest.raises(NotLater):
+        world.do(
+            lambda d: leases.extend(d, d.leases[label], Length(until=world.now), world.people["ada"], world.policy)
+        )
+    world.request("bob", "vm-r")
+    assert said(Length(lasting=25 * HOUR)) == "until tomorrow 18:00"
+
+
+def test_nobody_waits_and_only_the_longest_in_all_counts() -> None:
+    world = World()
+    label = world.give("vm-python", ("T4-1",), "for 8h").label
+    with pytest.raises(TooLong) as no:
+        world.do(lambda d: leases.extend(d, d.leases[label], Length(20 * DAY), world.people["ada"], world.policy))
+    assert no.value.facts["works"] == f"extend #{label} until mon 14 dec 10:00"
 
 
 def test_no_more_than_a_week_while_others_wait() -> None:
     world = World()
     lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "7d")
     world.request("bob", "vm-r")
-    with pytest.raises(TooLong):
+    with pytest.raises(NoLonger):
         world.do(lambda d: leases.extend(
             d, d.leases[lease.label], Length(HOUR), world.people["ada"], world.policy))  # fmt: skip
     with pytest.raises(TooLong):

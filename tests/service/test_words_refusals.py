@@ -20,6 +20,7 @@ ALL = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c,
 FACTS = (
     "word", "nearest", "text", "hint", "most", "count", "kind", "kinds", "machine", "machines", "what", "owners", "command",
     "number", "limit", "have", "known", "choices", "state", "why", "who", "when", "slot", "admins",
+    "works", "end", "line",
 )  # fmt: skip
 
 
@@ -87,6 +88,18 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
         ),
         (errors.InThePast(text="14:00", hint="tomorrow 14:00"), "such as tomorrow 14:00", []),
         (errors.TooLong(limit="14 days in all", text="30 days"), "30 days is too long: the limit is 14 days in all.", ["mine"]),
+        (
+            errors.TooLong(limit="7 days in all", text="", works="extend #3 until fri 4 dec 18:00"),
+            "What works: /gpu extend #3 until fri 4 dec 18:00.",
+            ["extend #3 until fri 4 dec 18:00", "mine"],
+        ),
+        (
+            errors.NoLonger(number="3", end=w.NOW, who=w.BOB.id, why="it was made longer once already"),
+            "As it stands it is yours until today 14:40.\nbob waits for one.",
+            ["mine", "queue"],
+        ),
+        (errors.NoLonger(number="3", end=w.NOW, who="", why="the limit is 14 days"), "ask for a card again", ["mine", "request"]),
+        (errors.NotLater(number="3", end=w.NOW), "#3 is yours until today 14:40 already; that is not later.", ["mine"]),
         (errors.TooLate(state="queued", number="12", why="nothing is offered"), "As it stands now: it is in line.", ["why #12", "mine"]),
         (
             errors.TooLate(state="used", number=3, why="it is over"),

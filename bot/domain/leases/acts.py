@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from bot.domain import hours
 from bot.domain.draft import Draft
-from bot.domain.errors import NotPossible, NotYours, Promised, TooLate, TooLong
+from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, TooLate, TooLong
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
@@ -18,6 +20,7 @@ from bot.domain.model import (
     MoveState,
     Person,
     PersonId,
+    Request,
     SlotId,
     Terms,
     Turn,
@@ -25,7 +28,8 @@ from bot.domain.model import (
 from bot.domain.news import News, NewsKind
 from bot.domain.planner import end_of
 from bot.domain.policy import Policy
-from bot.domain.queue import contended
+from bot.domain.queue import contended, waiters
+from bot.domain.spoken import instant_words, limit_words
 
 
 def owns(draft: Draft, lease: Lease, by: PersonId) -> bool:
@@ -86,29 +90,74 @@ def put_asked(move: Move, label: str) -> bool:
 
 
 def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> Lease:
-    """A later end. While others wait: once, and at most 24 h. Said of a lease that returns, it means keep."""
+    """A later end. While others wait: once, and at most 24 h. Said of a lease that returns, it means keep.
+
+    :raises NotLater: the card is theirs for as long already
+    :raises TooLong: with the longest that is allowed
+    :raises NoLonger: nothing longer is allowed now
+    """
     if not owns(draft, lease, person.id):
         raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
     if lease.state is LeaseState.RETURNING:
         lease = keep(draft, lease, person.id)
     if lease.state is not LeaseState.ACTIVE or lease.end is None or lease.active_since is None:
         raise NotPossible(what="extend", why=f"#{lease.label} is {lease.state}: its time starts when the card works")
-    base = max(lease.end, draft.now)
-    new_end = base + length.lasting if length.lasting else length.until
-    if new_end is None:
-        new_end = hours.next_working_day_end(base, person.zone, policy)
+    new_end = wished_end(draft, lease, length, person, policy)
     if new_end <= lease.end:
-        raise NotPossible(what="extend", why="that is not later than now agreed")
-    if new_end - lease.active_since > policy.longest_in_all:
-        raise TooLong(limit=f"{policy.longest_in_all.days} days in all", text="")
-    waiting = contended(draft, lease.kind)
-    if waiting and (lease.extended or new_end - base > policy.extend_waiting):
-        raise TooLong(limit="24 hours, once, while others wait", text="")
-    if waiting and new_end - lease.active_since > policy.longest:
-        raise TooLong(limit=f"{policy.longest.days} days while others wait", text="")
-    extended = lease.extended + 1 if waiting else lease.extended
+        raise NotLater(number=lease.label, end=lease.end)
+    waits = waiter(draft, lease)
+    _within(draft, lease, new_end, waits, person, policy)
+    extended = lease.extended + 1 if waits else lease.extended
     why = f"until {new_end.isoformat()}"
     return step(draft, lease, On.EXTEND, by=person.id, why=why, end=new_end, extended=extended, over_time=False)
+
+
+def wished_end(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> datetime:
+    """The end that a length means for an active lease: from its end (or from now, if that has passed), or a time, or the next working day."""
+    base = max(lease.end or draft.now, draft.now)
+    if length.lasting:
+        return base + length.lasting
+    return length.until or hours.next_working_day_end(base, person.zone, policy)
+
+
+def is_later(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> bool:
+    """Whether a length means a later end than the one that holds."""
+    return lease.end is None or wished_end(draft, lease, length, person, policy) > lease.end
+
+
+def waiter(draft: Draft, lease: Lease) -> Request | None:
+    """The first who really waits for a card like those of a lease; None: nobody does."""
+    waiting = waiters(draft, lease.kind) if contended(draft, lease.kind) else []
+    return next((r for r in waiting if r.person != lease.person), waiting[0] if waiting else None)
+
+
+def _within(
+    draft: Draft, lease: Lease, new_end: datetime, waits: Request | None, person: Person, policy: Policy
+) -> None:
+    """Refuse an end past a limit: the longest in all; and while somebody waits also the longest then, and one day at a time, once."""
+    assert lease.end is not None and lease.active_since is not None, "asked of active leases only"
+    limits = [(lease.active_since + policy.longest_in_all, f"{limit_words(policy.longest_in_all)} in all")]
+    if waits is not None:
+        if lease.extended:
+            raise NoLonger(number=lease.label, end=lease.end, who=waits.person, why="it was made longer once already")
+        limits += [
+            (lease.active_since + policy.longest, f"{limit_words(policy.longest)} in all while others wait"),
+            (
+                max(lease.end, draft.now) + policy.extend_waiting,
+                f"{limit_words(policy.extend_waiting)} longer, once, while others wait",
+            ),
+        ]
+    latest, limit = min(limits)
+    if new_end <= latest:
+        return
+    latest = latest.replace(second=0, microsecond=0)
+    if latest <= lease.end:
+        raise NoLonger(
+            number=lease.label, end=lease.end, who=waits.person if waits else "", why=f"the limit is {limit}"
+        )
+    raise TooLong(
+        limit=limit, text="", works=f"extend #{lease.label} until {instant_words(latest, person.zone, draft.now)}"
+    )
 
 
 def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
@@ -179,7 +228,8 @@ def adopt(
     number = draft.number("number")
     label = str(number)
     if end_of(length, draft.now, person.zone, policy) - draft.now > policy.longest_in_all:
-        raise TooLong(limit=f"{policy.longest_in_all.days} days in all", text="")
+        limit = limit_words(policy.longest_in_all)
+        raise TooLong(limit=f"{limit} in all", text="", works=f"adopt {' '.join(slots)} for {limit}")
     for slot in slots:
         draft.hold(slot, Turn.HAS, label)
     lease = Lease(

@@ -300,13 +300,46 @@ def in_the_past(f: Facts, policy: Policy) -> Reply:
 
 def too_long(f: Facts, policy: Policy) -> Reply:
     """Longer than a limit allows."""
-    text, limit = f.text("text"), f.when("limit")
+    text, limit, works = f.text("text"), f.when("limit"), f.typed("works")
     return no(
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
-        ln("Shorter works at once; near the end, ", command(policy, "extend"), " asks for more."),
+        ln("What works: ", command(policy, works), ".") if works else ln("What works: a shorter time."),
+        NOTHING,
+        buttons=(button(tidy(works, 60), works) if works else None, MINE),
+    )
+
+
+def no_longer(f: Facts, policy: Policy) -> Reply:
+    """No later end is allowed at all."""
+    end, who, ref = f.when("end"), f.text("who"), _label(f)
+    return no(
+        head(f"{ref or 'That card'} cannot be made longer now", why_tail(f.text("why"))),
+        ln("As it stands it is yours until ", end, ".") if end else None,
+        ln(Name(who), " waits for one. When nobody waits any more, ", command(policy, f"extend {ref}"), " works again.")
+        if who
+        else ln("What works: ask for a card again when it has gone back."),
+        NOTHING,
+        buttons=(MINE, QUEUE if who else REQUEST),
+    )
+
+
+def not_later(f: Facts, policy: Policy) -> Reply:
+    """It is theirs for as long already."""
+    end, ref = f.when("end"), _label(f)
+    return no(
+        head(f"{ref or 'That card'} is yours until ", end, " already; that is not later.")
+        if end
+        else head(f"{ref or 'That card'} is yours for as long already."),
+        ln("What works: a later time, or to give it back earlier: ", command(policy, f"release {ref}"), "."),
         NOTHING,
         buttons=(MINE,),
     )
+
+
+def _label(f: Facts) -> str:
+    """The number, as it is typed; "" if there is none."""
+    number = f.text("number")
+    return f"#{number}" if _typed(number) else ""
 
 
 def too_wordy(f: Facts, policy: Policy) -> Reply:
@@ -440,6 +473,8 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.WhichThing: which_thing,
     e.InThePast: in_the_past,
     e.TooLong: too_long,
+    e.NoLonger: no_longer,
+    e.NotLater: not_later,
     e.TooWordy: too_wordy,
     e.TooLate: too_late,
     e.Promised: promised,

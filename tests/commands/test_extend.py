@@ -1,0 +1,50 @@
+"""extend and keep: what is refused names what would work, or that nothing does for now."""
+
+from tests.fakes import text_of
+from tests.house import House
+
+
+def lent(house: House) -> None:
+    """All four cards are ada's until 17:30."""
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4", until="until 17:30")
+
+
+def test_the_second_time_while_somebody_waits(house: House) -> None:
+    lent(house)
+    house.say("bob", "request 1")
+    assert house.say("ada", "extend 2h").ok
+    reply = house.say("ada", "extend 1h")
+    said = text_of(reply)
+    assert not reply.ok and "made longer once already" in said and "horter" not in said
+    assert "As it stands it is yours until" in said and "U2BOB waits" in said
+    house.say("bob", "release")
+    assert house.say("ada", "extend 1h").ok, "nobody waits any more"
+
+
+def test_too_long_offers_what_works(house: House) -> None:
+    lent(house)
+    house.say("bob", "request 1")
+    reply = house.say("ada", "extend 3d")
+    assert not reply.ok and reply.buttons[0].says == "extend #1 until tomorrow 17:30"
+    assert house.say("ada", reply.buttons[0].says).ok
+
+
+def test_keep_with_the_end_that_holds_is_answered_with_what_holds(house: House) -> None:
+    lent(house)
+    assert house.say("ada", "release T4-1").ok
+    part = next(label for label in house.books.leases if label != "1")
+    end = house.books.leases[part].end
+    for line in ("keep T4-1 until 17:30", "keep T4-1 until 17:30", "keep T4-1 until 15:00"):
+        reply = house.say("ada", line)
+        assert reply.ok, text_of(reply)
+        assert "stays yours until" in text_of(reply)
+        assert house.books.leases[part].end == end
+    assert house.say("ada", "keep T4-1 until 19:00").ok
+    later = house.books.leases[part].end
+    assert later is not None and end is not None and later > end
+
+
+def test_extend_to_the_end_that_holds(house: House) -> None:
+    lent(house)
+    reply = house.say("ada", "extend until 17:30")
+    assert not reply.ok and "already; that is not later" in text_of(reply)
