@@ -36,7 +36,7 @@ class _Given:
 def run(ctx: Context) -> Reply:
     """Give back what is named, or the only thing there is."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, counts=True)
     given = _named(ctx, heard) if heard.refs_of(RefKind.ALL, RefKind.LABEL, RefKind.CARD) else [_only(ctx, heard)]
     left = [queue.withdraw(ctx.draft, item.thing, ctx.person.id) for item in given if isinstance(item.thing, Request)]
     back = [_give(ctx, item.thing, item.slots, heard) for item in given if isinstance(item.thing, Lease)]

@@ -60,7 +60,8 @@ def _understand(ctx: Context, heard: Heard) -> None:
     for flag, why in NOT_YET.items():
         if flag in heard.flags:
             raise NotPossible(what=f"request … {flag}", why=why)
-    if heard.window is not None and (ahead := AHEAD.search(split_because(ctx.text)[0])):
+    ahead = AHEAD.search(split_because(ctx.text)[0])
+    if ahead and (heard.window is not None or any(word.lower() == ahead.group(1).lower() for word in heard.rest)):
         why = "booking ahead is not possible yet; a restart at that time is: request 1 restart today 14:00-18:00"
         raise NotPossible(what=f"request … {ahead.group(1)}", why=why)
     for word in heard.rest:
@@ -70,4 +71,4 @@ def _understand(ctx: Context, heard: Heard) -> None:
         looks_like_a_kind = re.fullmatch(r"[A-Za-z]+\d\w*", word) is not None
         if heard.kind is None and (looks_like_a_kind or nearest(word, kinds)):
             raise UnknownKind(kind=word, kinds=kinds)
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, counts=True, flags=frozenset(NOT_YET))

@@ -27,7 +27,7 @@ HINT = "window vm-r tonight, window nights, window at 18:00, window when done, w
 def run(ctx: Context) -> Reply:
     """Agree, take back, or say what holds."""
     heard = ctx.hear(Bare.ONLY_WINDOW)
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, flags=frozenset({"remove"}))
     machine = ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
     wish = heard.window
     if "remove" in heard.flags:

@@ -14,12 +14,12 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 
-from bot.domain import phrases
+from bot.domain import hints, phrases
 from bot.domain.errors import BadCount, Unclear, UnknownVerb
 from bot.domain.model import Length
 from bot.domain.policy import Policy
-from bot.domain.shapes import Moment, Phrase, Shape, duration, may_begin, split
-from bot.domain.times import LENGTH_HINT, WINDOW_HINT, WindowWish, read_length, window_of
+from bot.domain.shapes import DayKind, Moment, Phrase, Shape, duration, may_begin, split
+from bot.domain.times import WINDOW_HINT, WindowWish, read_length, window_of
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
@@ -37,6 +37,12 @@ _MOVE = re.compile(r"m([0-9]{1,9})", re.IGNORECASE)
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^|>\s]*\|([^>\s]*)>", re.IGNORECASE)
 _CARD = re.compile(r"(.+)-[0-9]+")
+_STOP = re.compile(r"(?<=[^.!?])[.!?]+$")
+_DOTTED = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}\.")
+_UNTIL = frozenset({"until", "till", "to", "by"})
+"""Words that stand before the end of a length."""
+_LEADS = frozenset({"at", "in", "after", "before", "from", "by", "between"})
+"""Words that begin a time: a number behind one of them is no count of cards."""
 
 
 class RefKind(StrEnum):
@@ -139,6 +145,8 @@ def hear(
     """
     before, because = split_because(text)
     words = _WORDS.findall(_LINK.sub(r"\1", before))  # Slack makes links of names with dots
+    if words and not because and not _DOTTED.fullmatch(words[-1]):
+        words[-1] = _STOP.sub("", words[-1])  # the end of a sentence
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
     ear = _Ear(words, _Names(kinds, machines, cards), bare)
@@ -204,10 +212,17 @@ class _Ear:
         )
         while self.at < len(self.words):
             if not any(step() for step in steps):
-                if self.low[self.at] not in FILLERS:
-                    self.rest.append(self.words[self.at])
-                self.at += 1
+                self._leave()
         self._modify()
+
+    def _leave(self) -> None:
+        """Not understood: kept as it was typed, a time that makes no sense together with the word before it."""
+        if self.low[self.at] not in FILLERS:
+            self.rest.append(self.words[self.at])
+        if self.low[self.at] in _LEADS and self.at + 1 < len(self.words) and self.low[self.at + 1][:1].isdigit():
+            self.at += 1
+            self.rest.append(self.words[self.at])
+        self.at += 1
 
     # ---- one kind of word each; each answers whether it took something
 
@@ -228,12 +243,16 @@ class _Ear:
         if self.at + 1 < len(self.words) and (name := self._machine_at(self.at + 1)):
             self._take_machine(*name, skip=1)
             return True
-        return self._take_length(1, "for 8h")
+        return self._take_length(
+            self.at + 1, self._run(self.at + 1, duration), self._run(self.at + 1, _day_of), hints.for_hint
+        )
 
     def _until(self) -> bool:
         if self.low[self.at] not in ("until", "till") or self.bare is Bare.ONLY_WINDOW:
             return False
-        return self._take_length(1, "until fri 18:00")
+        until = self._run(self.at + 1, _moment_after)
+        lasting = self._run(self.at + 1, duration)  # until 2 weeks: that is no hour of the day
+        return self._take_length(self.at + 1, 0, until if until >= lasting else 0, hints.until_hint)
 
     def _restart(self) -> bool:
         if self.low[self.at] != "restart":
@@ -241,7 +260,8 @@ class _Ear:
         if run := self._run(self.at + 1, phrases.window):
             self._take_window(self.at + 1, run)
             return True
-        raise Unclear(text=self._shown(self.at, 5), hint=f"restart {WINDOW_HINT}")
+        near = hints.near(self.low[self.at + 1 :], "restart at ", "restart ")
+        raise Unclear(text=self._shown(self.at, 5), hint=near or f"restart {WINDOW_HINT}")
 
     def _named(self) -> bool:
         if name := self._machine_at(self.at):
@@ -300,10 +320,10 @@ class _Ear:
 
     def _time(self) -> bool:
         """A time without a word before it: a duration is a length, anything else what the verb says."""
-        if self.bare is not Bare.ONLY_WINDOW and self._run(self.at, duration):
-            return self._take_length(0, LENGTH_HINT)
-        if self.bare is Bare.LENGTH and self._run(self.at, phrases.moment):
-            return self._take_length(0, LENGTH_HINT)
+        if self.bare is not Bare.ONLY_WINDOW and (lasting := self._run(self.at, duration)):
+            return self._take_length(self.at, lasting, 0, hints.for_hint)
+        if self.bare is Bare.LENGTH and (until := self._run(self.at, phrases.moment)):
+            return self._take_length(self.at, 0, until, hints.until_hint)
         if self.bare is not Bare.LENGTH and (run := self._run(self.at, phrases.window)):
             self._take_window(self.at, run)
             return True
@@ -364,15 +384,15 @@ class _Ear:
         self.machine = name
         self.at += count + skip
 
-    def _take_length(self, skip: int, hint: str) -> bool:
-        start = self.at + skip
-        run = self._run(start, duration) or self._run(start, lambda words: phrases.moment(["until", *words]))
+    def _take_length(self, start: int, lasting: int, until: int, hint: Callable[[Sequence[str]], str]) -> bool:
+        """Take the words of a length, which is a duration of so many words, or a point in time of so many; neither is refused."""
+        run = lasting or until
         if not run:
-            raise Unclear(text=self._shown(self.at, 4), hint=hint)
-        if self.length:
-            raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {hint}")
-        until = "until " if self._run(start, duration) != run else ""
-        self.length = until + " ".join(self.low[start : start + run])
+            raise Unclear(text=self._shown(self.at, 4), hint=hint(self.low[start : start + 4]))
+        length = ("" if lasting or self.low[start] in _UNTIL else "until ") + " ".join(self.low[start : start + run])
+        if self.length not in ("", length):
+            raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {self.length}, or {length}")
+        self.length = length
         self.at = start + run
         return True
 
@@ -380,8 +400,9 @@ class _Ear:
         words = self.low[start : start + run]
         phrase = phrases.window(split(" ".join(words)))
         assert phrase is not None  # the run was understood a moment ago
-        if self.window:
-            raise Unclear(text=f"{self.window[1]} {' '.join(words)}", hint=f"one of the two: {' '.join(words)}")
+        if self.window and self.window[0] != phrase:
+            both = f"one of the two: {self.window[1]}, or {' '.join(words)}"
+            raise Unclear(text=f"{self.window[1]} {' '.join(words)}", hint=both)
         self.window = phrase, self._shown(start, run)
         if phrase.shape is Shape.WHEN_DONE:
             self.flags.add("when done")
@@ -400,3 +421,14 @@ class _Ear:
 
     def _shown(self, start: int, count: int) -> str:
         return " ".join(self.words[start : start + count])[:200]
+
+
+def _moment_after(words: Sequence[str]) -> Moment | None:
+    """What may follow `until`: also `18`, which is an hour there."""
+    return phrases.moment(["until", *words])
+
+
+def _day_of(words: Sequence[str]) -> Moment | None:
+    """What may follow `for` besides a duration: a day, which is until its end. Not tonight, which is a night."""
+    found = phrases.moment(words) if words[0] not in _UNTIL else None
+    return found if found and found.day and found.day.kind is not DayKind.TONIGHT else None

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.shapes import (
+    DOTTED,
     ISO,
     ISO_DAY,
     MONTH,
@@ -99,11 +100,14 @@ class _Cursor:
         return None
 
     def _date(self) -> Day | None:
-        """Read `2026-12-01`, `dec 1`, `1st december`, each perhaps with a year."""
+        """Read `2026-12-01`, `1.12.`, `dec 1`, `1st december`, each perhaps with a year."""
         start = self.at
         if found := ISO_DAY.fullmatch(self.peek()):
             self.at += 1
             return Day(DayKind.DATE, None, int(found[1]), int(found[2]), int(found[3]))
+        if (found := DOTTED.fullmatch(self.peek())) and 1 <= int(found[2]) <= 12:
+            self.at += 1
+            return Day(DayKind.DATE, None, int(found[3]) if found[3] else None, int(found[2]), int(found[1]))
         pair = self.words[self.at : self.at + 2]
         for month, number in (pair, pair[::-1]) if len(pair) == 2 else ():
             if MONTH.fullmatch(month) and (found := ORDINAL.fullmatch(number)):

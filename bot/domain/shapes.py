@@ -25,6 +25,7 @@ MONTH = re.compile(
 ISO_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(z|[+-][0-9]{2}:[0-9]{2})?")
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
+DOTTED = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})?")
 ORDINAL = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
 _PART = re.compile(
     r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)(?![a-z])(?: and(?= ))? ?"
@@ -33,13 +34,17 @@ _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(day
 _ONES = {
     "half an hour": timedelta(minutes=30),
     "an hour": timedelta(hours=1),
+    "one hour": timedelta(hours=1),
+    "an hour and a half": timedelta(minutes=90),
     "a day": timedelta(days=1),
+    "one day": timedelta(days=1),
     "a week": timedelta(days=7),
+    "one week": timedelta(days=7),
 }
 _BEGINNINGS = (
     "now right immediately at when once after as ask today tomorrow tonight the day next this on weekdays weekday weekends weekend "
     "working every each daily nights nightly all any anytime some sometime only from between before by until till to noon midnight "
-    "in an a half restart hard even"
+    "in an a one half restart hard even"
 )
 _BEGINS = frozenset(_BEGINNINGS.split())
 _LASTING = timedelta(days=36500)

@@ -227,7 +227,8 @@ class _Reader:
         raise Unclear(text=self.text, hint=self._example())
 
     def _example(self) -> str:
-        return f"{date_words(self.today + 2 * DAY, self.today)} 18:00"
+        lead = "until " if self.text.lower().startswith(("until ", "till ")) else ""
+        return f"{lead}{date_words(self.today + 2 * DAY, self.today)} 18:00"
 
     def _at(self, day: date, minute: int) -> datetime:
         return minute_of(day, minute, self.zone)

@@ -26,6 +26,7 @@ from bot.domain.errors import (
     WhichThing,
 )
 from bot.domain.grammar import Bare, Heard, RefKind, hear
+from bot.domain.hints import near
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import (
     Agreement,
@@ -51,6 +52,9 @@ from bot.service.verbs import Verbs
 from bot.service.words import Scene
 
 T = TypeVar("T")
+
+OF_TIME = frozenset({"hard", "even if busy", "when done"})
+"""Flags that say how a machine may restart; they come with a time."""
 
 REASON_MOST = 500
 """Characters of a reason: it is public, and read by people who are in a hurry."""
@@ -99,13 +103,24 @@ class Context:
         """What may be asked for: the words of the settings, and what the pool has."""
         return tuple(dict.fromkeys((*self.kinds, *(card.kind for card in self.draft.cards.values()))))
 
-    def clear(self, heard: Heard, hint: str) -> None:
-        """Refuse what was left over. ``hint``: an example that works.
+    def clear(self, heard: Heard, hint: str, *, counts: bool = False, flags: frozenset[str] = frozenset()) -> None:
+        """Refuse what was left over, or understood and of no use here: nothing that somebody said is dropped without a word.
 
+        :param hint: an example that works
+        :param counts: whether the verb wants a number of cards
+        :param flags: which of the grammar's flags the verb takes, besides those of a time
         :raises Unclear: words that nobody understood
         """
         if heard.rest:
-            raise Unclear(text=" ".join(heard.rest), hint=hint)
+            raise Unclear(text=" ".join(heard.rest), hint=near(heard.rest, "at ", "") or hint)
+        if heard.count is not None and not counts:
+            raise Unclear(text=str(heard.count), hint=hint)
+        of_time = heard.flags & OF_TIME
+        if heard.window is None and of_time:
+            flag = min(of_time)
+            raise Unclear(text=flag, hint=f"say when, too: tonight {flag}")
+        for flag in sorted(heard.flags - flags - OF_TIME):
+            raise Unclear(text=flag, hint=hint)
 
     # ---- machines
 

@@ -254,8 +254,25 @@ def test_counts_that_make_no_sense(text: str, shown: str, hint: str | None) -> N
         ("1 until blah", "until fri 18:00"),
         ("1 for", "for 8h"),
         ("1 for ever", "for 8h"),
-        ("1 for 8h until fri", "one of the two: until fri 18:00"),
-        ("now tonight", "one of the two: tonight"),
+        ("1 for 8h until fri", "one of the two: 8h, or until fri"),
+        ("now tonight", "one of the two: now, or tonight"),
+        ("1 for 20", "for 20h, for 20 min, or until 20:00"),
+        ("1 for 20 on vm-r", "for 20h, for 20 min, or until 20:00"),
+        ("1 for 90", "for 90h, for 90 min"),
+        ("1 for 8 fortnights", "for 14 days"),
+        ("1 for 2 working days", "for 2 days"),
+        ("1 for two days", "for 2 days"),
+        ("1 for 1,5h", "for 1.5h"),
+        ("1 for tonight", "until tomorrow 08:00, or for 12h"),
+        ("1 for 18:00", "until 18:00, or for 8h"),
+        ("1 for until fri", "until fri 18:00, or for 8h"),
+        ("1 until 8h", "for 8h, or until 8:00"),
+        ("1 until 2 weeks", "for 2 weeks"),
+        ("1 until 25:00", "until 18:00 (hours go from 0 to 24)"),
+        ("1 until 18.30", "until 18:30"),
+        ("1 until 20/3", "until 20 mar"),
+        ("1 until 4/3", "until 4 mar, or until 3 apr"),
+        ("1 restart at 25:00", "restart at 18:00 (hours go from 0 to 24)"),
         ("T4 A100", "one kind at a time: request 1 A100"),
         ("vm-r vm-python", "one machine at a time: on vm-python"),
         ("on vm-r on vm-nope", "one machine at a time: on vm-nope"),
@@ -276,7 +293,35 @@ def test_times_that_have_passed_are_refused_not_moved() -> None:
         heard("1 for 9999h")
 
 
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("2hours", 2), ("90m", 1.5), ("1h30", 1.5), ("1.5h", 1.5), ("half an hour", 0.5), ("one hour", 1), ("a day", 24), ("2 weeks", 336),
+        ("an hour and a half", 1.5), ("8 h.", 8),
+    ],
+)  # fmt: skip
+def test_durations_as_people_say_them(text: str, hours: float) -> None:
+    for said in (f"1 for {text}", f"1 on vm-r for {text}", f"for {text}"):
+        assert heard(said).length == Length(lasting=timedelta(hours=hours))
+
+
+def test_for_a_day_is_until_its_end() -> None:
+    assert heard("1 for friday") == heard("1 until friday")
+    assert heard("1 for tomorrow") == heard("1 until tomorrow")
+
+
+@pytest.mark.parametrize("text", ["before 2h", "from 3d", "by 2h", "at 25"])
+def test_a_time_that_makes_no_sense_is_left_with_the_word_before_it(text: str) -> None:
+    assert heard(f"1 {text}") == Heard(count=1, rest=tuple(text.split()))
+
+
+def test_the_end_of_a_sentence_is_no_part_of_its_last_word() -> None:
+    assert heard("1 T4 on vm-r.") == heard("1 T4 on vm-r!") == heard("1 T4 on vm-r")
+    assert heard("1 until 1.12.").length == heard("1 until 1 dec").length
+
+
 def test_saying_the_same_twice_is_no_contradiction() -> None:
+    assert heard("now now") == heard("now") and heard("for 8h for 8h") == heard("8h")
     assert heard("1 T4 1 t4 on vm-r vm-r") == Heard(1, "T4", "vm-r")
 
 

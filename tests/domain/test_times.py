@@ -232,7 +232,7 @@ def test_the_past_is_refused_with_what_would_work(text: str, hint: str | None) -
         "18:00-18:00", "6-8pm", "18:60", "feb 30 10:00", "mon 1 dec 18:00", "32 dec", "2026-13-01 10:00", "tonight tomorrow",
         "now tonight", "now 18:00", "when", "when hell freezes over now", "restart", "hard", "even if busy", "hard hard", "in",
         "in two hours", "next fri", "at", "from", "from 18:00 to", "18:00-", "-18:00", "every", "every 18:00-20:00", "fri sat",
-        "sat 22:00 to sat", "for 2h", "-", "１８:00", "nights nights", "today after", "after fri", "before jan 20", "from today 18:00 to dec 31 18:00", "yesterday", "1.12. 18:00", "18.00",
+        "sat 22:00 to sat", "for 2h", "-", "１８:00", "nights nights", "today after", "after fri", "before jan 20", "from today 18:00 to dec 31 18:00", "yesterday", "31.2. 18:00", "1.13. 18:00", "18.00",
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused_with_an_example_that_works(text: str) -> None:
@@ -240,6 +240,11 @@ def test_what_is_not_understood_is_refused_with_an_example_that_works(text: str)
         window(text)
     assert refusal.value.facts["text"] == text
     assert read_length(f"until {refusal.value.facts['hint']}", FRIDAY, BERLIN, POLICY)
+
+
+@pytest.mark.parametrize("text", ["1.12. 18:00", "18:00 1.12.", "01.12.2026 18:00", "tue 1.12. 18:00"])
+def test_a_date_with_dots_is_day_and_month(text: str) -> None:
+    assert window(text).echo == "tue 1 dec 18:00-19:00"
 
 
 def test_a_named_weekday_must_be_right() -> None:

@@ -1,0 +1,81 @@
+"""Examples that fit what somebody typed, for refusals: what works is near what was meant.
+
+Called by the grammar when words of time could not be read. It knows no clock and no zone; it never decides what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.domain.shapes import MONTHS, duration, read_minute
+
+HOURS = "hours go from 0 to 24"
+_NUMBER = re.compile(r"[0-9]{1,4}")
+_CLOCK_LIKE = re.compile(r"[0-9]{1,3}:[0-9]{1,3}(?:-[0-9]{1,3}:?[0-9]{0,3})?")
+_PAIR = re.compile(r"([0-9]{1,2})[./]([0-9]{1,2})(?:[./](?:[0-9]{2}|[0-9]{4}))?[./]?")
+_WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_DAYS = {"fortnight": 14, "month": 28, "year": 365, "night": 1, "workday": 1, "working": 1, "business": 1}
+"""Units that are not understood, in the days that come nearest."""
+_MOST = 14
+"""Days of the longest example: as long as a card may be lent by default."""
+
+
+def for_hint(words: Sequence[str]) -> str:
+    """What works instead of the words (lower case) after `for`: a duration."""
+    padded = [*words, "", ""]
+    first, rest = padded[0], padded[1:]
+    number = str(_WORDS[first]) if first in _WORDS else first
+    if read_minute(first) is not None:
+        return f"until {first}, or for 8h"
+    if first in ("until", "till", "to", "by"):
+        return "until fri 18:00, or for 8h"
+    if comma := re.fullmatch(r"([0-9]{1,3}),([0-9]{1,2}) ?(.*)", " ".join(words).strip()):
+        decimal = f"{comma[1]}.{comma[2]}{comma[3].split(' ')[0]}"
+        return f"for {decimal}" if duration([decimal]) else "for 8h"
+    if first == "tonight":
+        return "until tomorrow 08:00, or for 12h"
+    if not _NUMBER.fullmatch(number):
+        return "for 8h"
+    for count in (2, 1):
+        if first in _WORDS and duration([number, *rest[:count]]):
+            return f"for {' '.join([number, *rest[:count]]).strip()}"
+    days = _DAYS.get(rest[0].rstrip("s"))
+    if days is not None:
+        count = min(int(number) * days, _MOST)
+        return f"for {count} day{'s' if count != 1 else ''}"
+    at = f", or until {number}:00" if int(number) <= 24 else ""
+    return f"for {number}h, for {number} min{at}"
+
+
+def until_hint(words: Sequence[str], lead: str = "until ") -> str:
+    """What works instead of the words (lower case) after `until`: a point in time."""
+    for count in (3, 2, 1):
+        if duration(words[:count]):
+            said = " ".join(words[:count])
+            hour = re.fullmatch(r"([0-9]{1,2}) ?h", said)
+            return f"for {said}" + (f", or until {hour[1]}:00" if hour and int(hour[1]) <= 24 else "")
+    return near(words, lead, lead) or f"{lead}fri 18:00"
+
+
+def near(words: Sequence[str], clock: str, date: str) -> str:
+    """What works instead of a time of day or a date that does not exist or could be two; "" if it is neither.
+
+    :param clock: what stands before a time of day
+    :param date: what stands before a date
+    """
+    for word in words[:3]:
+        if _CLOCK_LIKE.fullmatch(word) and any(read_minute(part) is None for part in word.split("-")):
+            return f"{clock}18:00 ({HOURS})"
+        if pair := _PAIR.fullmatch(word):
+            return _dates(int(pair[1]), int(pair[2]), "." in word, clock, date)
+    return ""
+
+
+def _dates(one: int, two: int, dot: bool, clock: str, date: str) -> str:
+    """Two numbers as the dates and times of day that they could be."""
+    pairs = ((one, two), (two, one))
+    found = [f"{date}{day} {MONTHS[month - 1]}" for day, month in pairs if 1 <= month <= 12 and 1 <= day <= 28]
+    if dot and one < 24 and 12 < two < 60:
+        found.insert(0, f"{clock}{one}:{two:02}")
+    return ", or ".join(dict.fromkeys(found[:2]))

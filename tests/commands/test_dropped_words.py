@@ -1,0 +1,43 @@
+"""What somebody says is understood, or refused with what would work; it is never dropped without a word."""
+
+import pytest
+
+from tests.fakes import text_of
+from tests.house import House
+
+
+@pytest.mark.parametrize(
+    ("line", "unclear"),
+    [
+        ("extend 4", "4"),
+        ("keep 4", "4"),
+        ("why 3", "3"),
+        ("accept 2", "2"),
+        ("request 1 hard", "hard"),
+        ("request 1 even if busy", "even if busy"),
+        ("request 1 remove", "remove"),
+        ("window hard", "hard"),
+        ("window vm-python even if busy", "even if busy"),
+        ("window at 25", "at 25"),
+        ("release partly", "partly"),
+        ("extend urgent", "urgent"),
+    ],
+)
+def test_a_word_of_no_use_here_is_refused(house: House, line: str, unclear: str) -> None:
+    house.lend("vm-python", "T4-1")
+    before = house.books
+    reply = house.say("ada", line)
+    assert not reply.ok and f'I do not understand "{unclear}"' in text_of(reply)
+    assert "What works: " in text_of(reply)
+    assert house.books == before
+
+
+@pytest.mark.parametrize("line", ["request 1 before 2h", "request 1 from 3d", "request 1 from 14:00 for 8h"])
+def test_booking_ahead_is_said_to_be_not_possible_yet(house: House, line: str) -> None:
+    reply = house.say("bob", line)
+    assert not reply.ok and "booking ahead is not possible yet" in text_of(reply)
+    assert not house.books.requests
+
+
+def test_an_hour_that_does_not_exist_is_named(house: House) -> None:
+    assert "at 18:00 (hours go from 0 to 24)" in text_of(house.say("bob", "window vm-r tonight 25:00"))
