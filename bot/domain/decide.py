@@ -7,7 +7,7 @@ nothing. A rule that comes later sees what the earlier ones wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain import leases, moves, overdue, planner, pool, windows
 from bot.domain.draft import Draft
@@ -39,6 +39,7 @@ def decide(
     run: str,
     dry_runs: Mapping[int, tuple[str, ...]] | None = None,
     jump: timedelta = timedelta(0),
+    last_look: datetime | None = None,
 ) -> None:
     """One round's decisions.
 
@@ -46,6 +47,7 @@ def decide(
     :param readings: the latest word of each guest
     :param run: id of this bot process, for calls
     :param dry_runs: blockers found beforehand, by move
+    :param last_look: when the look before this one began, of whatever process; None: not known
     :param jump: by how much the clock jumped since the last round; a large jump stops offers and shutdowns for one round
     """
     jumped = abs(jump) > policy.clock_jump
@@ -59,7 +61,7 @@ def decide(
     sight = Sight(draft.cards, seen, readings)  # cards that were just named
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy)
-    moves.settle(draft, Round(sight, policy, run, acting))
+    moves.settle(draft, Round(sight, policy, run, acting, last_look))
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)
     overdue.settle(draft, people, policy)

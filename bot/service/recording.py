@@ -11,18 +11,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from bot.domain.draft import Changes, Draft
+from bot.domain.draft import Changes, Draft, copied
 from bot.domain.model import Books, MachineId
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service import words
-from bot.service.ports import Post
+from bot.service.ports import Post, StoreTrouble
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-URGENT = frozenset({NewsKind.LAST_CALL, NewsKind.OFFER, NewsKind.GUEST_HANGS, NewsKind.STUCK})
+URGENT = frozenset({NewsKind.LAST_CALL, NewsKind.OFFER, NewsKind.GUEST_HANGS, NewsKind.STUCK, NewsKind.STAYS_OFF})
 """News that a person must act on soon: ahead of all else in the outbox."""
 
 
@@ -30,12 +30,12 @@ def books_of(draft: Draft) -> Books:
     """The books as they are after the draft: what its messages talk about."""
     return replace(
         draft.books,
-        cards=dict(draft.cards),
-        machines=dict(draft.machines),
-        requests=dict(draft.requests),
-        leases=dict(draft.leases),
-        moves=dict(draft.moves),
-        agreements=dict(draft.agreements),
+        cards=copied(draft.cards),
+        machines=copied(draft.machines),
+        requests=copied(draft.requests),
+        leases=copied(draft.leases),
+        moves=copied(draft.moves),
+        agreements=copied(draft.agreements),
         holds=frozenset(draft.holds),
         paused=draft.paused,
     )
@@ -57,6 +57,9 @@ def chore(name: str, work: Callable[[], T]) -> T | None:
     """Do one of several things that must not stop each other: a failure is logged with its cause, and None returned."""
     try:
         return work()
+    except StoreTrouble as trouble:  # says itself what it is
+        log.error("%s failed: %s", name, trouble)
+        return None
     except Exception:  # the chore is tried again the next time; the others go on
         log.exception("%s failed", name)
         return None

@@ -18,11 +18,11 @@ from bot.domain import windows
 from bot.domain.decide import decide
 from bot.domain.draft import Draft
 from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen
-from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
+from bot.service.absences import Absences
 from bot.service.performing import Performer, dry_step
-from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, Voice
+from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, StoreTrouble, Voice
 from bot.service.recording import called, chore, close
 from bot.service.telling import Teller
 
@@ -33,9 +33,6 @@ BEAT = timedelta(seconds=15)
 
 BEAT_MOVING = timedelta(seconds=2)
 """Between rounds while a move is open."""
-
-AWAY = timedelta(minutes=5)
-"""A vCenter without an answer for that long is told to the admins."""
 
 DRY_AHEAD = timedelta(minutes=30)
 """A move whose window is that near is tried dry in each round; one farther away, each DRY_EVERY."""
@@ -84,10 +81,13 @@ class Rounds:
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
         self._met: dict[PersonId, Person] = {}  # as last remembered by the store
-        self._away: dict[str, datetime] = {}  # vCenter -> since when it does not answer
+        self._absences = Absences()
+        self._looks: tuple[datetime | None, datetime | None] = (None, None)  # when the last two good looks began
         self._lock = threading.Lock()
         self._pokes = 0  # reasons for a round so far
         self._good: tuple[datetime, int] | None = None  # when the last good round began, and the pokes it saw
+        self._good_at: float | None = None  # real seconds at its end
+        self.trouble = ""  # why the last round did nothing
 
     # ---- the round
 
@@ -104,19 +104,35 @@ class Rounds:
         began = self._clock.now()
         with self._lock:
             pokes = self._pokes
-        if self._claim is not None and not chore("the claim", self._claim):
-            log.error("another bot has this database: this one does nothing")
+        self.trouble = self._hindered()
+        if self.trouble:
+            log.error("this round does nothing: %s", self.trouble)
             return BEAT
         seen = self._look()
         books = chore("the decision", lambda: self._decide(seen))
         if books is None:
+            self.trouble = "the last round could not decide; see the log"
             return BEAT
         chore("beginning the calls", lambda: self._performer.start(books))
         self._teller.poke()
         with self._lock:
-            self._good = (began, pokes)
+            self._good, self._good_at = (began, pokes), self._clock.real()
         moving = any(move.state not in QUIET_STATES for move in books.moves.values())
         return BEAT_MOVING if moving or self._last_call_runs(books) else BEAT
+
+    def _hindered(self) -> str:
+        """Renews the right to be the bot of this database; why that cannot be, "" it is renewed."""
+        try:
+            return "" if self._claim is None or self._claim() else "another bot has this database"
+        except StoreTrouble as trouble:
+            return str(trouble)
+        except Exception as error:
+            log.exception("the claim failed")
+            return f"the right to be the bot of this database could not be renewed ({type(error).__name__})"
+
+    def good_ago(self) -> float | None:
+        """Real seconds since the last good round ended; None: there was none."""
+        return None if self._good_at is None else self._clock.real() - self._good_at
 
     def poke(self) -> None:
         """Something happened that a round should see: wakes one, and the voice."""
@@ -164,11 +180,19 @@ class Rounds:
 
     def _look(self) -> Seen | None:
         """One look, kept for all processes; None if no vCenter answered whole."""
+        last = self._looks[1] or chore("the look before", self._looked_before)
+        self._looks = (last, last)
         seen = chore("the look", self._looked)
         if seen is None or not seen.complete:
             return None
+        self._looks = (last, seen.at)
         chore("keeping the look", lambda: self._store.keep_look(seen))
         return seen
+
+    def _looked_before(self) -> datetime | None:
+        """When the last good look of an earlier process began."""
+        kept = self._store.last_look()
+        return kept.at if kept is not None else None
 
     def _looked(self) -> Seen | None:
         try:
@@ -176,20 +200,6 @@ class Rounds:
         except LabError as error:
             log.warning("no look: %s", error)
             return None
-
-    def _missing(self, books: Books, seen: Seen | None, draft: Draft) -> None:
-        """Tell the admins, once, of a vCenter that has not answered for a while."""
-        wanted = {card.vcenter for card in books.cards.values()} | {m.vcenter for m in books.machines.values()}
-        complete = seen.complete if seen is not None else frozenset()
-        for name in sorted(self._away.keys() - (wanted - complete)):
-            log.info("vCenter %s answers again", name)
-            del self._away[name]
-        for name in sorted(wanted - complete):
-            since = self._away.setdefault(name, draft.now)
-            if draft.now - since >= AWAY:
-                reason = f"vCenter {name} does not answer; nothing is granted or moved there until it does"
-                once = f"vcenter {name} {since.isoformat()}"
-                draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=reason))
 
     # ---- deciding
 
@@ -203,8 +213,8 @@ class Rounds:
             draft = Draft(transaction.books(), self._clock.now())
             for person in _persons(draft.books):  # of those who came since, the network is not asked in here
                 people.setdefault(person, Person(person, person, self._policy.zone))
-            decide(draft, seen, readings, people, self._policy, self._run, dry, jump)
-            self._missing(draft.books, seen, draft)
+            decide(draft, seen, readings, people, self._policy, self._run, dry, jump, self._looks[0])
+            self._absences.tell(draft, seen)
             changes, posts = close(draft, self._policy)
             if changes:
                 transaction.record(changes, posts)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import OverCap, TooMany
-from bot.domain.model import Hold, MoveState, Turn
+from bot.domain.model import Hold, MoveState, Step, Turn
 from bot.domain.news import News, NewsKind
 from bot.service import words
 from bot.service.ports import Reply
@@ -27,6 +27,8 @@ BUSY = (w.lease(), w.lease("8", w.CAROL, w.TRAIN, ("T4-2", "T4-3")), RESTING)
 GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=w.LeaseState.ENDED)
 ASKED = w.request(asked=w.NOW)
 SECOND = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - timedelta(hours=1))
+NO_ROOM = "vm-r needs 64 GB of memory, and 41 GB are free in esx-01"
+REFUSED = (*w.STEPS[:2], Step(w.NOW - 3 * w.MIN, "start_refused", NO_ROOM))
 HELP = [
     ("request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00]", "ask for a card"),
     ("status", "who has what, who is in line, where you are"),
@@ -66,7 +68,7 @@ MESSAGES: dict[str, Callable[[], Reply]] = {
     ),
     "04-board": board,
     "05-move-under-way": lambda: move(MoveState.PROVING),
-    "06-move-went-back": lambda: move(MoveState.UNDOING, reason="vm-r needs 64 GB of memory, and 41 GB are free in esx-01"),
+    "06-move-went-back": lambda: move(MoveState.UNDOING, reason=NO_ROOM, steps=REFUSED),
     "07-given-back": released,
     "08-why": lambda: words.why(w.scene(w.request(), SECOND, *BUSY), w.CAROL, SECOND),
     "09-last-call": lambda: told(
@@ -74,8 +76,8 @@ MESSAGES: dict[str, Callable[[], Reply]] = {
         move=w.move(MoveState.PLANNED, last_call_for=w.NOW),
     ),
     "10-it-did-not-work": lambda: told(
-        NewsKind.UNDONE, w.BOB.id, w.RESERVED, machine=w.R, reason="vm-r needs 64 GB of memory, and 41 GB are free in esx-01",
-        move=w.move(MoveState.DONE, undo=True, off_at=w.NOW - 4 * w.MIN, on_at=w.NOW),
+        NewsKind.UNDONE, w.BOB.id, w.RESERVED, machine=w.R, reason=NO_ROOM,
+        move=w.move(MoveState.DONE, undo=True, off_at=w.NOW - 4 * w.MIN, on_at=w.NOW, steps=(*REFUSED, Step(w.NOW, "on"))),
     ),
     "11-too-many": lambda: words.refusal(TooMany(count=99, most=4, kind="T4"), w.POLICY),
     "12-over-the-limit": lambda: words.refusal(OverCap(limit=2, have=2, what="requests in line"), w.POLICY),

@@ -41,7 +41,8 @@ def test_steps_are_marked_with_their_times_and_only_what_came_of_them() -> None:
         "✅ vm-r on again today 14:39 (it was off for 3 min)",
     ]
     assert "I wait until today 14:59" in said and "not restarted unasked" in said
-    quick = w.text(shown(MoveState.PROVING, steps=w.STEPS, off_at=w.NOW - 1.3 * w.MIN, on_at=w.NOW - w.MIN))
+    steps = (Step(w.NOW - 1.3 * w.MIN, "off"), w.STEPS[-1])
+    quick = w.text(shown(MoveState.PROVING, steps=steps, off_at=w.NOW - 1.3 * w.MIN, on_at=w.NOW - w.MIN))
     assert "vm-r on again today 14:39 (it was off for less than a minute)" in quick, "never 0 s"
 
 
@@ -85,11 +86,40 @@ def test_the_end_says_what_is_known_of_the_card() -> None:
 
 
 def test_the_way_back_says_why_and_that_all_is_as_before() -> None:
-    back = shown(MoveState.DONE, undo=True, reason="no memory is free")
+    refused = (Step(w.NOW, "refused", "no memory is free"),)
+    back = shown(MoveState.DONE, undo=True, reason="no memory is free", steps=refused)
     assert "it did not work, all is as it was before" in w.text(back)
     assert w.text(back).count("no memory is free") == 1
     told = shown(MoveState.UNDOING, reason="no memory", steps=(Step(w.NOW, "undoing", "no memory"),))
     assert w.text(told).count("no memory") == 1 and "⚠️ vm-r goes back" in w.text(told)
+
+
+def test_what_was_stopped_is_not_said_to_have_failed_and_the_machine_has_what_it_had() -> None:
+    steps = (w.STEPS[1], w.STEPS[4], Step(w.NOW, "undone"))
+    told = w.text(shown(MoveState.DONE, undo=True, reason="an owner stopped it", steps=steps))
+    assert ": not this time, all is as it was before" in told and "did not work" not in told
+    assert "vm-r is as it was before today 14:40, with no card" in told
+    had = w.text(shown(MoveState.DONE, undo=True, steps=(Step(w.NOW, "undone", "T4-2"),)))
+    assert "vm-r is as it was before today 14:40, with T4-2" in had
+
+
+def test_a_length_that_nobody_saw_is_not_claimed() -> None:
+    steps = (Step(w.NOW - 4 * w.MIN, "off", since=w.NOW - 12.5 * w.MIN), w.STEPS[4])
+    told = w.text(shown(MoveState.PROVING, steps=steps))
+    assert "✅ vm-r off today 14:36, seen only then: I could not look since today 14:27" in told
+    assert "(it was off for at most 12 min)" in told
+
+
+def test_a_move_that_is_held_up_says_why_and_what_follows() -> None:
+    away = {"off_at": w.NOW - 4 * w.MIN, "blind_since": w.NOW - 2 * w.MIN, "alarmed": "unseen"}
+    told = w.text(shown(MoveState.STARTING, **away))
+    assert "⚠️ vCenter does not answer since today 14:38. vm-r is started as soon as I can see it again." in told
+    assert "vm-r is starting" not in told
+    asked = w.text(shown(MoveState.STOPPING, blind_since=w.NOW, alarmed="unseen"))
+    assert "vm-r is started, if it is off, as soon as I can see it again" in asked
+    books = w.books(GAVE, w.MOVING, w.agreement(), paused=f"{w.DANA.id} patching")
+    paused = words.move_message(w.move(MoveState.CHANGING, off_at=w.NOW), books, w.NOW, w.POLICY)
+    assert "Paused by dana: patching. vm-r stays off until an admin resumes, or somebody starts it" in w.text(paused)
 
 
 def test_only_before_the_machine_is_off_it_can_be_stopped() -> None:

@@ -20,6 +20,7 @@ from bot.domain.model import (
     Skip,
 )
 from bot.domain.moves.calls import journal, tell
+from bot.domain.moves.common import STOPPED, undo
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 
@@ -66,7 +67,7 @@ def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
         for to in machine.owners:
             if to != by:
                 draft.tell(News(NewsKind.NOT_NOW, to, machine=machine, who=by, agreement=agreement, move=move))
-    return draft.moves[move.number]
+    return undo(draft, draft.moves[move.number], On.WITHDRAWN, f"{STOPPED} before the machine was off", by)
 
 
 def done(draft: Draft, move: Move, by: PersonId) -> Move:

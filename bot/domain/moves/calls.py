@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
-from bot.domain.model import BOT, Books, Call, CallKind, LeaseState, Move, Outcome, Step, Wish
+from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.model import BOT, Books, Call, CallKind, Move, Outcome, Step, Wish
 from bot.domain.news import CHANNEL, News, NewsKind
 
 
@@ -45,11 +45,17 @@ class Order:
 
 
 def call(
-    draft: Draft, move: Move, kind: CallKind, run: str, puts: tuple[Wish, ...] = (), takes: tuple[Wish, ...] = ()
+    draft: Draft,
+    move: Move,
+    kind: CallKind,
+    run: str,
+    puts: tuple[Wish, ...] = (),
+    takes: tuple[Wish, ...] = (),
+    empties: bool = False,
 ) -> dict[str, Any]:
     """The fields of a move that write the next call down (for ``lifecycle.step``)."""
     return {
-        "call": Call(move.calls + 1, kind, draft.now, run, puts=puts, takes=takes),
+        "call": Call(move.calls + 1, kind, draft.now, run, puts=puts, takes=takes, empties=empties),
         "calls": move.calls + 1,
     }
 
@@ -96,17 +102,9 @@ def step_of(books: Books | Draft, move: Move) -> Order:
     lock, back = None, None
     if put:
         lock = True
-    elif not _remains(books, move, c) and machine.lock_before is not None:
+    elif c.empties and machine.lock_before is not None:
         lock, back = machine.lock_before, machine.reservation_before
     return Order(machine.vcenter, machine.uuid, c.kind, put, take, lock, back)
-
-
-def _remains(books: Books | Draft, move: Move, c: Call) -> bool:
-    """Whether the machine keeps a device of ours after this change."""
-    taken = {w.slot for w in c.takes}
-    on = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
-    mine = [x for x in books.leases.values() if x.machine == move.machine and x.state in on and x.state in OPEN_LEASE]
-    return any(set(x.slots) - taken for x in mine)
 
 
 def outcome(
@@ -130,13 +128,13 @@ def outcome(
     machine = draft.machines.get(move.machine)
     if machine is not None and before is not None and c.puts and machine.lock_before is None:
         draft.put(replace(machine, reservation_before=before.reservation_mb, lock_before=before.locked))
-    if machine is not None and result is Outcome.DONE and c.takes and not c.puts and not _remains(draft, move, c):
+    if machine is not None and result is Outcome.DONE and c.empties:
         draft.put(replace(machine, reservation_before=None, lock_before=None))
 
 
-def journal(move: Move, now: datetime, what: str, detail: str = "") -> tuple[Step, ...]:
-    """The move's steps with one more."""
-    return (*move.steps, Step(now, what, detail))
+def journal(move: Move, at: datetime, what: str, detail: str = "", since: datetime | None = None) -> tuple[Step, ...]:
+    """The move's steps with one more. ``since``: nobody could look between then and ``at``."""
+    return (*move.steps, Step(at, what, detail, since))
 
 
 def tell(draft: Draft, move: Move) -> Move:

@@ -9,7 +9,6 @@ from typing import Any
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, On, step
 from bot.domain.model import (
-    AgreementState,
     CallKind,
     LeaseState,
     Machine,
@@ -20,7 +19,18 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
-from bot.domain.moves.common import Round, asks, bar, blame, seen_changes, seen_since, there, undo
+from bot.domain.moves.common import (
+    Round,
+    asks,
+    bar,
+    blame,
+    called_off,
+    empties,
+    seen_changes,
+    seen_since,
+    there,
+    undo,
+)
 from bot.domain.moves.undoing import undoing
 
 NO_EFFECT = timedelta(seconds=30)
@@ -50,8 +60,8 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False)
     move = seen_changes(draft, ctx, move)
     if takes or puts:
-        if _must_close(draft, move):
-            _close_early(draft, ctx, move, bool(_done_something(move)))
+        if why := called_off(draft, move):
+            _close_early(draft, ctx, move, why)
             return
         if takes:
             _ask_change(draft, ctx, move, (), takes)
@@ -78,26 +88,12 @@ def _live(draft: Draft, move: Move, work: Work) -> list[Wish]:
     return found
 
 
-def _must_close(draft: Draft, move: Move) -> bool:
-    """Whether nothing more may be changed: the window is over or taken back. A machine found off needs no window."""
-    if not move.was_on or move.window is None:
-        return False
-    agreement = draft.agreements.get(move.agreement or 0)
-    # One that was taken back in an earlier transaction is not among the open ones any more.
-    withdrawn = move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN)
-    return withdrawn or draft.now >= move.window.end
-
-
-def _done_something(move: Move) -> tuple[str, ...]:
-    return tuple(s.what for s in move.steps if s.what in ("taken", "put"))
-
-
-def _close_early(draft: Draft, ctx: Round, move: Move, changed: bool) -> None:
-    """The window is over while the machine is off: changed, then forward; nothing changed, then back."""
-    if changed:
-        read_back(draft, ctx, replace(move, reason="the agreed time was over"))
+def _close_early(draft: Draft, ctx: Round, move: Move, why: str) -> None:
+    """The window is over or taken back while the machine is off: changed, then forward; nothing changed, then back."""
+    if any(s.what in ("taken", "put") for s in move.steps):
+        read_back(draft, ctx, replace(move, reason=why))
     else:
-        back = undo(draft, move, On.WITHDRAWN, "the agreed time was over before anything was changed")
+        back = undo(draft, move, On.WITHDRAWN, f"{why} before anything was changed")
         undoing(draft, ctx, draft.machines[move.machine], back, Power.OFF)
 
 
@@ -108,7 +104,9 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
         return
     if puts:
         _remember_memory(draft, ctx, move)
-    step(draft, move, asks(move), changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, puts, takes))
+    last = not puts and empties(draft, ctx, move, takes)
+    asked = call(draft, move, CallKind.CHANGE, ctx.run, puts, takes, empties=last)
+    step(draft, move, asks(move), changed=move.changed, **asked)
 
 
 def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:
@@ -123,7 +121,10 @@ def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tupl
 def _remember_memory(draft: Draft, ctx: Round, move: Move) -> None:
     """Write down what the machine's memory settings are before its first card is put on, to go back to with the last one."""
     machine, seen = draft.machines[move.machine], ctx.sight.machine(move.machine)
-    if machine.lock_before is None and seen is not None and not seen.cards:
+    if seen is None or seen.cards:
+        return
+    # What is remembered of a card that came off while the answer was lost is old; a lock that is still there may be ours.
+    if machine.lock_before is None or not seen.memory_locked:
         draft.put(replace(machine, reservation_before=seen.reservation_mb, lock_before=seen.memory_locked))
 
 

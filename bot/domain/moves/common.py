@@ -1,4 +1,7 @@
-"""What the states of a move share: the round, barring a window, the way back, and what a look shows of a change."""
+"""What the states of a move share: the round, barring a window, the way back, and what a look shows of a change.
+
+Also what is known of a stretch in which nobody could look.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from bot.domain.model import (
     Machine,
     Move,
     Outcome,
+    PersonId,
     Skip,
     SlotId,
     Wish,
@@ -47,6 +51,7 @@ class Round:
     policy: Policy
     run: str
     acting: bool  # whether calls may be written now
+    last_look: datetime | None = None  # when the look before this one began; None: not known
 
 
 def bar(draft: Draft, move: Move, why: str) -> None:
@@ -61,10 +66,57 @@ def bar(draft: Draft, move: Move, why: str) -> None:
         step(draft, agreement, On.SKIPPED, why=why, skips=skips)
 
 
-def undo(draft: Draft, move: Move, event: On, why: str) -> Move:
+def undo(draft: Draft, move: Move, event: On, why: str, by: PersonId = BOT) -> Move:
     """A shutdown cannot be called back: on again as soon as it is off, nothing changed."""
-    undone = step(draft, move, event, undo=True, reason=why, steps=journal(move, draft.now, "undoing", why))
+    undone = step(
+        draft, move, event, by=by, why=why, undo=True, reason=why, steps=journal(move, draft.now, "undoing", why)
+    )
     return tell(draft, undone)
+
+
+STOPPED = "an owner stopped it"
+"""The reason of a move to which an owner said stop."""
+
+
+def called_off(draft: Draft, move: Move) -> str:
+    """Why a move may go on no longer, in words: an owner stopped it or said "not now", or its time is over; "" it may.
+
+    Its window is the one that it fixed; a machine found off needs none.
+    """
+    if not move.was_on or move.window is None:
+        return ""
+    agreement = draft.agreements.get(move.agreement or 0)
+    # One that was taken back in an earlier transaction is not among the open ones any more.
+    if move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN):
+        return "what was agreed was taken back"
+    skip = next((s for s in agreement.skips if s.start == move.window.start), None) if agreement is not None else None
+    if skip is not None and skip.by != BOT:
+        return "not now was said"
+    over = draft.now >= move.window.end or (agreement is not None and agreement.state is not AgreementState.OPEN)
+    return "the agreed time was over" if over or skip is not None else ""
+
+
+def unseen_since(draft: Draft, ctx: Round, move: Move, asked: datetime) -> datetime | None:
+    """From when on nobody could look, if what is seen now may have happened long before (but after it was asked); None: it is new."""
+    known = [at for at in (move.blind_since, ctx.last_look) if at is not None]
+    since = max(min(known), asked) if known else draft.now
+    return since if draft.now - since > GAP else None
+
+
+GAP = timedelta(minutes=1)
+"""Looks that are not farther apart show when something happened."""
+
+
+def empties(draft: Draft, ctx: Round, move: Move, takes: tuple[Wish, ...]) -> bool:
+    """Whether the machine has no card left once these are off: only then its memory need not stay locked."""
+    seen = ctx.sight.machine(move.machine)
+    off = {draft.cards[w.slot].pci for w in takes}
+    return seen is not None and bool(takes) and set(seen.cards) <= off and not seen.foreign
+
+
+def cards_there(draft: Draft, ctx: Round, move: Move) -> str:
+    """Which cards the machine has, by name, for the journal; "" none."""
+    return " ".join(sorted(c.name for c in draft.cards.values() if ctx.sight.there(c, move.machine)))
 
 
 def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why: str) -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import UNDER_WAY, On, step
 from bot.domain.model import (
+    Machine,
     Move,
     MoveState,
+    Power,
 )
+from bot.domain.moves.alarm import watch
 from bot.domain.moves.calls import forget_lost, journal, tell
 from bot.domain.moves.changing import changing
 from bot.domain.moves.common import Round
 from bot.domain.moves.starting import proving, starting, stuck
-from bot.domain.moves.stopping import stopping
+from bot.domain.moves.stopping import given_up, stopping
 from bot.domain.moves.undoing import undoing
 
 
@@ -40,8 +43,15 @@ def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
         tell(draft, gone)
         return
     power = ctx.sight.power(move.machine)
-    if power is None:
-        return
+    if power is not None:
+        _go_on(draft, ctx, machine, move, power)
+    elif move.state is MoveState.STOPPING:
+        given_up(draft, move)
+    watch(draft, ctx, machine, move.number)
+
+
+def _go_on(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
+    """What the look makes of it."""
     match move.state:
         case MoveState.STOPPING:
             stopping(draft, ctx, machine, move, power)

@@ -21,19 +21,26 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
-from bot.domain.moves.common import PAUSES, Round, bar, blame, seen_since, there, went_back
+from bot.domain.moves.common import (
+    PAUSES,
+    Round,
+    bar,
+    blame,
+    cards_there,
+    seen_since,
+    there,
+    unseen_since,
+    went_back,
+)
 from bot.domain.news import ADMINS, News, NewsKind
 
 
 def starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
     """Power-on asked: seen on, refused, or asked again."""
     if power is Power.ON:
-        if move.off_at is not None:
-            lasted = draft.now - (move.shutdown_at or move.off_at)
-            if move.was_on and not move.undo and lasted <= ctx.policy.late_off:  # longer is an outage, not a restart
-                seconds = max(1, round(lasted.total_seconds()))
-                draft.put(replace(machine, durations_s=(*machine.durations_s, seconds)[-10:]))
-        on = step(draft, move, On.SEEN_ON, on_at=draft.now, steps=journal(move, draft.now, "on"))
+        at, since = _when_on(draft, ctx, move)
+        _learn(draft, ctx, machine, move, since)
+        on = step(draft, move, On.SEEN_ON, on_at=draft.now, steps=journal(move, at, "on", since=since))
         tell(draft, on)
         proving(draft, ctx, draft.machines[move.machine], on, power)
         return
@@ -44,6 +51,28 @@ def starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         _start_refused(draft, ctx, machine, move, c.reason, c.card)
     elif ctx.acting and _may_ask_on(draft, ctx, move):
         step(draft, move, On.AGAIN, changed=move.changed, **call(draft, move, CallKind.POWER_ON, ctx.run))
+
+
+def _when_on(draft: Draft, ctx: Round, move: Move) -> tuple[datetime, datetime | None]:
+    """When it was started, and since when nobody could look: vCenter tells the start even if nobody looked then."""
+    asked = move.call.asked if move.call is not None and move.call.kind is CallKind.POWER_ON else move.changed
+    since = unseen_since(draft, ctx, move, asked)
+    age = ctx.sight.age_of_boot(move.machine)
+    if since is None or age is None or ctx.sight.seen is None:
+        return draft.now, since
+    at = ctx.sight.seen.at - age
+    return (at, None) if asked <= at <= draft.now else (draft.now, since)
+
+
+def _learn(draft: Draft, ctx: Round, machine: Machine, move: Move, since: datetime | None) -> None:
+    """Remember how long a restart takes. One that was held up, or in which nobody could look, says nothing of that."""
+    if move.off_at is None or not move.was_on or move.undo:
+        return
+    lasted = draft.now - (move.shutdown_at or move.off_at)
+    held_up = move.alarmed or since is not None or any(s.since for s in move.steps)
+    if lasted <= ctx.policy.late_off and not held_up:  # longer is an outage, not a restart
+        seconds = max(1, round(lasted.total_seconds()))
+        draft.put(replace(machine, durations_s=(*machine.durations_s, seconds)[-10:]))
 
 
 def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
@@ -97,9 +126,9 @@ def _finish(draft: Draft, ctx: Round, move: Move, event: On) -> None:
         windows.use(draft, agreement, f"m{move.number}")
     elif move.undo:
         bar(draft, move, move.reason)
-    seen = [w for w in move.wishes if w.work is Work.PUT and draft.leases.get(w.label, None)]
+    seen = [w for w in move.wishes if w.work is Work.PUT and w.label in draft.leases]
     what = "undone" if move.undo else "done"
-    detail = " ".join(w.slot for w in seen)
+    detail = cards_there(draft, ctx, move) if move.undo else " ".join(w.slot for w in seen)
     done = step(draft, move, event, steps=journal(move, draft.now, what, detail))
     tell(draft, done)
     if move.undo:

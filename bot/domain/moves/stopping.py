@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
-    AgreementState,
     CallKind,
     Machine,
     Move,
@@ -14,27 +13,32 @@ from bot.domain.model import (
 )
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
 from bot.domain.moves.changing import changing
-from bot.domain.moves.common import Round, asked_before, asked_last, bar, seen_since, tell_owners, undo
+from bot.domain.moves.common import (
+    Round,
+    asked_before,
+    asked_last,
+    bar,
+    called_off,
+    seen_since,
+    tell_owners,
+    undo,
+    unseen_since,
+)
 from bot.domain.news import NewsKind
 
 
 def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
     """The shutdown was asked: seen off, taken back, hanging, or lost."""
     if power is Power.OFF:
-        steps = journal(move, draft.now, "off")
+        steps = journal(move, draft.now, "off", since=unseen_since(draft, ctx, move, move.shutdown_at or move.changed))
         _go_changing(draft, ctx, step(draft, move, On.SEEN_OFF, off_at=draft.now, steps=steps))
         return
     if move.shutdown_at is not None and ctx.sight.started_after(move.machine, move.shutdown_at):
         _started_by_hand(draft, machine, move)
         return
-    agreement = draft.agreements.get(move.agreement or 0)
-    allowed = agreement is not None and agreement.state is AgreementState.OPEN
-    inside = move.window is not None and move.window.holds(draft.now)
-    skipped = agreement is not None and any(move.window and s.start == move.window.start for s in agreement.skips)
-    if not allowed or not inside or skipped:
-        why = "not now was said" if skipped or not allowed else "the agreed time is over"
-        undo(draft, move, On.WITHDRAWN, f"{why} before the machine was off")
+    if given_up(draft, move):
         return
+    agreement = draft.agreements.get(move.agreement or 0)
     if in_flight(move, ctx.run):
         return
     c = move.call
@@ -48,6 +52,14 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
             step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
     elif late:
         _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
+
+
+def given_up(draft: Draft, move: Move) -> bool:
+    """Whether it was stopped or its time is over before the machine was seen off: then the way back has begun. Needs no look."""
+    why = called_off(draft, move)
+    if why:
+        undo(draft, move, On.WITHDRAWN, f"{why} before the machine was off")
+    return bool(why)
 
 
 def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool) -> None:

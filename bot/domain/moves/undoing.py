@@ -25,9 +25,12 @@ from bot.domain.moves.common import (
     asked_last,
     asks,
     bar,
+    cards_there,
+    empties,
     seen_changes,
     seen_since,
     there,
+    unseen_since,
     went_back,
 )
 from bot.domain.news import ADMINS, News, NewsKind
@@ -47,6 +50,8 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
             draft, move, On.STARTED_BY_HAND, reason=move.reason, steps=journal(move, draft.now, "started_by_hand")
         )
         tell(draft, dropped)
+        if not _ours_there(draft, ctx, move):
+            went_back(draft, dropped)
     elif ctx.acting and (found := _new_window(draft, ctx, machine, move)) is not None:
         again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, **found)
         tell(draft, replace(again, steps=journal(again, draft.now, "stopping")))
@@ -82,16 +87,13 @@ def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[
 def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
     """Off on the way back: what this cycle put on comes off again, then power as it was found."""
     if move.off_at is None:
-        move = replace(move, off_at=draft.now, steps=journal(move, draft.now, "off"))
+        since = unseen_since(draft, ctx, move, asked_last(move))
+        move = replace(move, off_at=draft.now, steps=journal(move, draft.now, "off", since=since))
         draft.put(move)
     if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return
     c = move.call
-    put = tuple(
-        replace(w, work=Work.TAKE)
-        for w in move.wishes
-        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, w)
-    )
+    put = _ours_there(draft, ctx, move)
     if put:
         if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED and c.takes:
             stuck = step(draft, move, On.REFUSED, reason=c.reason, steps=journal(move, draft.now, "stuck", c.reason))
@@ -101,16 +103,29 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
                     News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=c.reason)
                 )
         elif ctx.acting and not waits(draft, move):
-            step(draft, move, asks(move), changed=move.changed, **call(draft, move, CallKind.CHANGE, ctx.run, (), put))
+            last = empties(draft, ctx, move, put)
+            asked = call(draft, move, CallKind.CHANGE, ctx.run, (), put, empties=last)
+            step(draft, move, asks(move), changed=move.changed, **asked)
         return
     move = seen_changes(draft, ctx, move)
     if not (move.was_on or move.wants_on):
-        dropped = step(draft, move, On.UNDONE_OFF, steps=journal(move, draft.now, "undone"))
+        dropped = step(
+            draft, move, On.UNDONE_OFF, steps=journal(move, draft.now, "undone", cards_there(draft, ctx, move))
+        )
         tell(draft, dropped)
         went_back(draft, dropped)
     elif ctx.acting:
         steps = journal(move, draft.now, "starting")
         tell(draft, step(draft, move, On.UNDONE, steps=steps, **call(draft, move, CallKind.POWER_ON, ctx.run)))
+
+
+def _ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
+    """What this cycle put on and is still there, as wishes to take it off."""
+    return tuple(
+        replace(w, work=Work.TAKE)
+        for w in move.wishes
+        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, w)
+    )
 
 
 def _ours(draft: Draft, wish: Wish) -> bool:

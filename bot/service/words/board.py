@@ -17,6 +17,7 @@ from bot.domain.model import (
     Card,
     Lease,
     LeaseState,
+    Move,
     MoveState,
     PersonId,
     Request,
@@ -124,11 +125,11 @@ class View:
         lease = self.lease(card.name)
         if lease is not None and lease.state in (LeaseState.ACTIVE, LeaseState.RETURNING):
             return "in use"
-        if lease is not None and lease.state is LeaseState.MOVING:
+        if lease is not None and lease.state is LeaseState.MOVING and not goes_back(self.books, lease):
             return "on the way"
         if card.aside is not None:
             return "resting"
-        if (lease is not None and lease.state is LeaseState.RESERVED) or self.offered(card.name) is not None:
+        if lease is not None or self.offered(card.name) is not None:
             return "reserved"
         if self.away(card):
             return "out of sight"
@@ -233,10 +234,34 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
             return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
         case LeaseState.RETURNING:
             return [*where, ", given back", comes_out_tail(view.books, lease, view.now, policy), then, checked]
+        case LeaseState.MOVING if goes_back(view.books, lease):
+            return ["kept for ", *where, ", not put in this time"]
         case LeaseState.MOVING:
-            return ["on its way to ", *where]
+            return ["on its way to ", *where, held_up_words(view.books, lease)]
         case _:
             return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
+
+
+def _way(books: Books, lease: Lease) -> Move | None:
+    """The restart that is for this lease and is not over."""
+    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
+    return next((m for m in here if any(w.label == lease.label for w in m.wishes)), None)
+
+
+def goes_back(books: Books, lease: Lease) -> bool:
+    """Whether the restart for this lease was stopped or does not work: the machine is put on again, nothing is changed."""
+    move = _way(books, lease)
+    return move is not None and (move.undo or move.state is MoveState.UNDOING)
+
+
+def held_up_words(books: Books, lease: Lease) -> str:
+    """Why the restart for this lease does not go on, to put behind it; "" it does."""
+    move = _way(books, lease)
+    if move is not None and move.state is MoveState.STUCK:
+        return ", held up: its machine does not start"
+    if move is not None and move.blind_since is not None and move.alarmed:
+        return ", held up: its machine cannot be seen now"
+    return ""
 
 
 def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> datetime | None:
@@ -255,6 +280,8 @@ _OVER = (MoveState.DONE, MoveState.DROPPED)
 
 def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
     """When a card that is given back comes out, to put behind "given back"."""
+    if goes_back(books, lease):
+        return [", stays in this time: its machine is put back as it was"]
     by = comes_out(books, lease, now, policy)
     if by is not None:
         return [", comes out by ", When(by)]

@@ -15,6 +15,8 @@ from bot.service.words.board import (
     as_of_line,
     card_lines,
     comes_out_tail,
+    goes_back,
+    held_up_words,
     line_lines,
     paused_line,
     restart_tail,
@@ -81,10 +83,16 @@ def mine(scene: Scene, person: PersonId) -> Reply:
 
 
 def _you(scene: Scene, person: PersonId) -> list[Part]:
-    have = sum(len(x.slots) for x in _leases(scene.books, person) if x.state in (LeaseState.ACTIVE, LeaseState.MOVING))
+    have = sum(len(x.slots) for x in _leases(scene.books, person) if _has(scene.books, x))
     places = [i for i, r in enumerate(line(scene.books), 1) if r.person == person]
     cards = f"You have {count_of(have, 'card')}" if have else "You have no card"
     return [f"{cards} and are {place_word(places[0])}." if places else f"{cards}."]
+
+
+def _has(books: Books, lease: Lease) -> bool:
+    """Whether its cards work, or are on the way."""
+    on_its_way = lease.state is LeaseState.MOVING and not goes_back(books, lease)
+    return lease.state is LeaseState.ACTIVE or on_its_way
 
 
 def _leases(books: Books, person: PersonId) -> list[Lease]:
@@ -104,7 +112,10 @@ def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
                 ref,
                 " ",
                 slots_of(lease.slots),
-                f" in {vm}" if lease.state is not LeaseState.RESERVED else f" for {vm}",
+                f" for {vm}"
+                if lease.state is LeaseState.RESERVED
+                or (lease.state is LeaseState.MOVING and goes_back(scene.books, lease))
+                else f" in {vm}",
                 _mine(scene, view, lease),
             )
         )
@@ -129,8 +140,10 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
             return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
         case LeaseState.RETURNING:
             return [", given back", comes_out_tail(scene.books, lease, scene.now, scene.policy)]
+        case LeaseState.MOVING if goes_back(scene.books, lease):
+            return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]
         case LeaseState.MOVING:
-            return [", on its way to you"]
+            return [", on its way to you", held_up_words(scene.books, lease)]
         case _:
             return [", reserved for you", restart_tail(scene.books, lease, scene.now, scene.policy)]
 

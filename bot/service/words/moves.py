@@ -26,7 +26,8 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.policy import Policy
-from bot.service.ports import Button, LineOf, Name, Reply, When
+from bot.service.ports import Button, LineOf, Name, Reply, Show, When
+from bot.service.words.board import paused_by
 from bot.service.words.common import (
     Part,
     about,
@@ -89,7 +90,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
         head(_what(move, books, vm), _state_words(move, machine, now, policy)),
         _agreed(move, books),
         *_steps(move, vm),
-        *_waits(move, vm, machine, now, policy),
+        *_waits(move, books, vm, machine, now, policy),
         *_works(move, books, vm),
         _left_out(move),
         buttons=_buttons(move),
@@ -162,6 +163,11 @@ def _giver(slot: SlotId, books: Books) -> Lease | None:
     return max(gave, key=lambda x: x.changed, default=None)
 
 
+def tried(move: Move) -> bool:
+    """Whether a change was tried and did not work; else the restart was stopped, or came to nothing."""
+    return any(s.what in ("refused", "start_refused") for s in move.steps)
+
+
 def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
     match move.state:
         case MoveState.PLANNED:
@@ -172,12 +178,12 @@ def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Pol
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.PROVING:
             return [f", {_left(move, machine, now, policy)}"]
         case MoveState.UNDOING:
-            return [": it does not work, I put everything back"]
+            return [f": {'it does not work' if tried(move) else 'not this time'}, I put everything back"]
         case MoveState.STUCK:
             return [f": {name_of(machine, 'the machine')} does not start"]
         case MoveState.DONE:
             if move.undo:
-                return [": it did not work, all is as it was before"]
+                return [f": {'it did not work' if tried(move) else 'not this time'}, all is as it was before"]
             return ["" if move.wishes else ": nothing was changed"]
         case MoveState.DROPPED:
             return [": called off"]
@@ -232,17 +238,83 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
         known = [s for s in slots if any(s == w.slot for w in (*move.wishes, *move.left_out))]
         named: list[Part] = slots_of(known) if known else ["the card"]
         return ln(mark, named, f" {what} ", When(step.at))
-    off = ""
-    if step.what == "on" and move.off_at is not None and step.at > move.off_at:
-        length = step.at - move.off_at
-        off = f" (it was off for {span_of(length) if length >= timedelta(minutes=1) else 'less than a minute'})"
+    length = off_for(move) if step.what == "on" else ""
+    off = f" (it was off for {length})" if length else ""
+    blind: list[Part] = [", seen only then: I could not look since ", When(step.since)] if step.since else []
+    if step.what == "undone":
+        cards = step.detail.split()
+        return ln(mark, f"{vm} {what} ", When(step.at), ", with ", slots_of(cards) if cards else "no card")
     detail: list[Part] = [": ", said(step.detail, 120)] if step.detail.strip() else []
-    return ln(mark, f"{vm} {what} ", When(step.at), off, detail)
+    return ln(mark, f"{vm} {what} ", When(step.at), blind, off, detail)
 
 
-def _waits(move: Move, vm: str, machine: Machine | None, now: datetime, policy: Policy) -> list[LineOf | None]:
+def off_and_on(move: Move) -> tuple[Step | None, Step | None]:
+    """The steps at which the machine was off, and on again after that."""
+    off = next((s for s in move.steps if s.what in ("off", "found_off")), None)
+    on = next((s for s in reversed(move.steps) if s.what == "on"), None)
+    if off is None and move.off_at is not None:
+        off = Step(move.off_at, "off")
+    if on is None and move.on_at is not None:
+        on = Step(move.on_at, "on")
+    return off, on if off is not None else None
+
+
+def off_for(move: Move) -> str:
+    """How long it was off, in words: at most so long, if nobody could look meanwhile; "" not known."""
+    off, on = off_and_on(move)
+    if off is None or on is None or on.at <= off.at:
+        return ""
+    if off.since is not None or on.since is not None:
+        return f"at most {about(on.at - (off.since or off.at)).removeprefix('about ')}"
+    length = on.at - off.at
+    return span_of(length) if length >= timedelta(minutes=1) else "less than a minute"
+
+
+def was_off(move: Move, vm: str, show: Show = Show.DAY_TIME) -> LineOf | None:
+    """From when to when it was off, as far as somebody looked; None: it was not."""
+    off, on = off_and_on(move)
+    if off is None:
+        return None
+    if on is None:
+        return ln(f"{vm} was off ", When(off.at), ". No disk was touched.")
+    if off.since is None and on.since is None:
+        return ln(f"{vm} was off ", When(off.at), " to ", When(on.at, show), ". No disk was touched.")
+    blind = off if off.since is not None else on
+    gap: list[Part] = [When(blind.since), " to ", When(blind.at, show)] if blind.since is not None else []
+    return ln(
+        f"{vm} was off for {off_for(move)}: I could not look from ", gap, ". It is on since ", When(on.at, show), "."
+    )
+
+
+UNDER_WAY_WORDS = (MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING)
+"""States in which a machine may be held up half way."""
+
+
+def held_up(move: Move, books: Books, vm: str) -> list[Part] | None:
+    """Why it does not go on, and what follows; None: it goes on, or its owners were not told yet."""
+    if books.paused and move.off_at is not None:
+        who, reason = paused_by(books.paused)
+        by: list[Part] = [" by ", Name(who)] if who else []
+        why: list[Part] = [": ", said(reason, 80)] if reason else []
+        return ["Paused", by, why, f". {vm} stays off until an admin resumes, or somebody starts it in vCenter."]
+    if move.blind_since is not None and move.alarmed in BLIND_WORDS:
+        again = "is started" if move.off_at is not None else "is started, if it is off,"
+        what = BLIND_WORDS[move.alarmed]
+        return [what, " since ", When(move.blind_since), f". {vm} {again} as soon as I can see it again."]
+    return None
+
+
+BLIND_WORDS = {"unseen": "vCenter does not answer", "hidden": "vCenter cannot see its host"}
+"""Why nobody can look, by ``Move.alarmed``."""
+
+
+def _waits(
+    move: Move, books: Books, vm: str, machine: Machine | None, now: datetime, policy: Policy
+) -> list[LineOf | None]:
     """What is waited for, until when, and what happens if it does not come."""
     call = move.call
+    if move.state in UNDER_WAY_WORDS and (held := held_up(move, books, vm)) is not None:
+        return [_reason(move) if move.state is MoveState.UNDOING else None, ln("⚠️ ", held)]
     trouble = because(call.reason, "Last try: ") if call is not None and call.outcome is Outcome.AGAIN else None
     match move.state:
         case MoveState.PLANNED:

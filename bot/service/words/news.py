@@ -53,7 +53,10 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.UNDONE: news_machines.undone,
     NewsKind.GUEST_HANGS: news_machines.guest_hangs,
     NewsKind.STUCK: news_machines.stuck,
+    NewsKind.STAYS_OFF: news_machines.stays_off,
+    NewsKind.ON_AGAIN: news_machines.on_again,
     NewsKind.HOST_AWAY: news_machines.host_away,
+    NewsKind.VCENTER_BACK: news_machines.vcenter_back,
     NewsKind.CLOCK_JUMP: news_machines.clock_jump,
 }
 """The sentence of each kind; a test asks that none is missing."""

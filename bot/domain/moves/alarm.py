@@ -1,0 +1,85 @@
+"""A machine that is off because of us, and stays off longer than planned: its owners are told why, once, and when it is on again.
+
+Called by ``settle`` for each move under way, whatever the look shows. Three causes: nobody can look (vCenter or the host is away), somebody
+paused all acting, or vCenter does not do what it is asked. It begins nothing and undoes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain.draft import Draft
+from bot.domain.model import BOT, Machine, Move, MoveState, Outcome, Power
+from bot.domain.moves.calls import tell
+from bot.domain.moves.common import Round
+from bot.domain.news import News, NewsKind
+
+BLIND = timedelta(seconds=90)
+"""Without a look for that long, owners are told: a look that is only late is no news."""
+
+HELD_UP = timedelta(minutes=5)
+"""Off for that long while vCenter answers "again", owners are told."""
+
+UNSEEN, HIDDEN, PAUSED, AGAIN = "unseen", "hidden", "paused", "again"
+"""Causes, as ``Move.alarmed`` keeps them; unseen: vCenter does not answer, hidden: it does, and cannot see the machine."""
+
+MAY_BE_OFF = frozenset({MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING})
+"""States in which a machine is off by us, or may be. Of one that is stuck its owners were told more."""
+
+
+def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
+    """Notice that nobody can look, and tell the owners what it means for their machine."""
+    power = ctx.sight.power(machine.uuid)
+    move = _looked(draft, number, power)
+    if power is Power.ON:
+        if move.alarmed:
+            _clear(draft, machine, move)
+        return
+    cause = _cause(draft, move, power)
+    if cause == UNSEEN and ctx.sight.complete(machine.vcenter):
+        cause = HIDDEN
+    if not cause or cause == move.alarmed:
+        return
+    move = replace(move, alarmed=cause)
+    draft.put(move)
+    draft.log(BOT, f"move.{cause}", f"m{number}", "its owners are told that it stays off")
+    for to in machine.owners:
+        draft.tell(News(NewsKind.STAYS_OFF, to, key=f"off:{number}:{cause}", move=move, machine=machine))
+    tell(draft, move)
+
+
+def _looked(draft: Draft, number: int, power: Power | None) -> Move:
+    """Write down since when nobody can look; a look ends it."""
+    move = draft.moves[number]
+    if (power is None) == (move.blind_since is not None):
+        return move
+    move = replace(move, blind_since=draft.now if power is None else None)
+    draft.put(move)
+    if power is not None and move.alarmed in (UNSEEN, HIDDEN):
+        tell(draft, move)  # its message says that nobody can look
+    return move
+
+
+def _cause(draft: Draft, move: Move, power: Power | None) -> str:
+    """Why a machine that we put off stays off longer than planned; "" it does not."""
+    if not (move.was_on or move.wants_on):
+        return ""
+    off = move.off_at is not None
+    if draft.paused and off and move.state in MAY_BE_OFF | {MoveState.STUCK}:
+        return PAUSED
+    if move.state not in MAY_BE_OFF:
+        return ""
+    if power is None:
+        return UNSEEN if move.blind_since is not None and draft.now - move.blind_since >= BLIND else ""
+    call = move.call
+    again = call is not None and call.outcome is Outcome.AGAIN
+    held_up = move.off_at is not None and draft.now - move.off_at >= HELD_UP
+    return AGAIN if again and held_up and not draft.paused else ""
+
+
+def _clear(draft: Draft, machine: Machine, move: Move) -> None:
+    """It is on: what its owners were told is not true any more."""
+    for to in machine.owners:
+        draft.tell(News(NewsKind.ON_AGAIN, to, key=f"off:{move.number}:{move.alarmed}", move=move, machine=machine))
+    draft.put(replace(move, alarmed=""))
