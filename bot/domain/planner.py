@@ -209,7 +209,7 @@ def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], peop
     slots = tuple(s.card.name for s in found)
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)
-    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what)
+    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what, zone=zone)
 
 
 # ---- answers to an offer ------------------------------------------------------------------------------------------
@@ -345,6 +345,11 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
     """An offer that nobody answered, or whose slot went aside."""
     label = str(request.number)
     if request.offer is not None and draft.now >= request.offer.accept_by:
+        if window_known(
+            draft, sight, request
+        ):  # named since it was offered: that is an answer, though not to this message
+            _back(draft, replace(request, silences=0), On.SILENCE, "a time to restart is agreed by now")
+            return
         _silent(draft, sight, request, person, policy)
         return
     held = draft.held(label)
@@ -356,7 +361,8 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
             _swap(draft, label, found)
             request = step(draft, request, On.SLOT_ASIDE, to=RequestState.OFFERED)
             until = request.offer.accept_by if request.offer else None
-            tell_offer(draft, NewsKind.OFFER, request, slots=tuple(h.slot for h in found), until=until)
+            slots, zone = tuple(h.slot for h in found), person.zone if person else policy.zone
+            tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=until, zone=zone)
 
 
 def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:

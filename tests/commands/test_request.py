@@ -45,6 +45,7 @@ def test_nobody_is_given_a_card_by_asking(house: House) -> None:
 
 
 def test_the_answer_names_place_terms_and_asks_about_the_restart(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
     reply = house.say("bob", "request 1")
     text = text_of(reply)
     assert "vm-r" in text

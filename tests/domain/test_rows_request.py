@@ -351,6 +351,16 @@ def test_passed_a_card_that_rested_and_is_lent_again_wakes_it() -> None:
     assert world.req(number).state is RequestState.OFFERED
 
 
+def test_a_time_that_was_named_otherwise_is_no_silence() -> None:
+    world = World()
+    number = world.request("bob", "vm-r").number
+    world.round()
+    world.agree("bob", "vm-r", "nights")
+    world.pass_time(40 * MIN, MIN)
+    assert world.req(number).state is RequestState.LEASED and world.req(number).silences == 0
+    assert [n.reason for n in world.told(NewsKind.OFFER_OVER, "bob")] == ["a time to restart is agreed by now"]
+
+
 # ---- who leaves takes along what was agreed and what was asked
 
 

@@ -52,7 +52,8 @@ def test_a_free_card_is_said_to_be_free_and_nothing_is_promised_as_held() -> Non
     reply = words.requested(w.scene(asked), asked)
     said = w.text(reply)
     assert said.startswith("1 T4 is free, and you are next in line") and "at the latest" not in said
-    assert says(reply) == ["window vm-r today", "window vm-r today 18:00-22:00", "window vm-r ask"]
+    assert "May I restart" not in said and "I ask you in a direct message" in said, "the offer is the one question"
+    assert says(reply) == ["release #12"]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +68,22 @@ def test_the_answers_offered_still_fit_today(hour: int, expected: list[str]) -> 
     asked = w.request(asked=w.NOW)
     scene = w.scene(asked)
     now = w.NOW.replace(hour=hour, minute=50)
-    times = {12: replace(scene.promises[12], likely=now + timedelta(minutes=6))}
+    times = {12: replace(scene.promises[12], likely=now + timedelta(minutes=6), cause="own_end")}
     assert says(words.requested(replace(scene, now=now, promises=times), asked)) == expected
+
+
+def test_a_card_that_is_free_may_be_had_now_by_who_passed_it() -> None:
+    said = says(words.why(w.scene(w.PASSED), w.BOB, w.PASSED))
+    assert said[:2] == ["window vm-r now", "window vm-r tonight"]
+
+
+def test_a_card_that_comes_in_the_night_is_not_asked_for_in_the_evening() -> None:
+    asked = w.request(asked=w.NOW)
+    scene = w.scene(asked)
+    times = {12: replace(scene.promises[12], likely=w.NOW.replace(hour=21, minute=30), cause="own_end")}
+    assert says(words.requested(replace(scene, promises=times), asked))[:2] == [
+        "window vm-r today", "window vm-r tonight",
+    ]  # fmt: skip
 
 
 def test_a_card_likely_tomorrow_is_not_asked_for_today() -> None:
@@ -89,7 +104,7 @@ def test_an_agreed_time_is_repeated_and_one_that_is_too_early_is_said_to_be() ->
 
 def test_another_persons_agreement_for_another_request_does_not_count() -> None:
     asked = w.request(asked=w.NOW)
-    assert "May I restart" in w.text(words.requested(w.scene(asked, w.agreement(label="99")), asked))
+    assert "May I restart" in w.text(words.requested(w.scene(asked, w.agreement(label="99"), *BUSY), asked))
 
 
 def test_a_machine_that_is_off_is_not_asked_to_restart() -> None:

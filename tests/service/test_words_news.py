@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.model import Lease, LeaseState, MoveState, Rest, RestWhy, Window
+from bot.domain.model import Lease, LeaseState, MoveState, Offer, Rest, RestWhy, Window
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.domain.times import read_window
 from bot.service import words
 from bot.service.ports import Bold, Name, Reply, Show, When
 from bot.service.words.news import SENTENCES
@@ -91,6 +92,47 @@ def test_an_offer_of_a_card_on_its_way_says_when_it_is_free() -> None:
     assert offered is not None
     later = replace(w.OFFERED, offer=replace(offered, free_at=w.NOW + timedelta(hours=2)))
     assert "free for you by today 16:40" in w.text(told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R))
+
+
+OFFERS = [
+    ("free now", w.NOW, None, ["now", "tonight"]),
+    ("in two hours", w.NOW, 2 * w.H, ["now", "tonight"]),
+    ("after tonight", w.NOW, 17 * w.H, ["now", "tomorrow 22:00-06:00"]),
+    ("at its very end", w.NOW, 15 * w.H + 15 * w.MIN, ["now", "tomorrow 22:00-06:00"]),
+    ("in three days", w.NOW, 72 * w.H, ["now", "fri 22:00-06:00"]),
+    ("in ten days", w.NOW, 240 * w.H, ["now", "2026-03-27 22:00-06:00"]),
+    ("at the end of the night", datetime(2026, 3, 17, 4, 57, tzinfo=UTC), None, ["now", "today 22:00-06:00"]),
+]
+
+
+@pytest.mark.parametrize(("when", "now", "free_in", "times"), OFFERS, ids=[x[0] for x in OFFERS])
+def test_an_offer_names_times_that_fit_when_the_card_is_free(
+    when: str, now: datetime, free_in: timedelta | None, times: list[str]
+) -> None:
+    free_at = now + free_in if free_in is not None else None
+    request = replace(w.OFFERED, offer=Offer(now, now + w.H, free_at))
+    item = News(NewsKind.OFFER, w.BOB.id, request=request, machine=w.R, zone=w.BERLIN)
+    reply = words.news(item, w.books(request), now, w.POLICY)
+    assert [b.says for b in reply.buttons] == [*(f"accept #12 {time}" for time in times), "pass #12"]
+    assert reply.buttons[0].label == ("Restart now" if free_at is None else "As soon as it is there")
+    for time in times:  # what a button types fits: long enough for a restart after the card is there
+        wish = read_window(time, now, w.BERLIN, w.POLICY)
+        assert wish is not None and (
+            time == "now" or (wish.end and wish.end - max(wish.start or now, free_at or now) >= 6 * w.MIN)
+        )
+
+
+def test_an_offer_of_several_cards_speaks_of_several() -> None:
+    later = replace(w.OFFERED, count=2, offer=Offer(w.NOW, w.NOW + w.H, w.NOW + w.H))
+    reply = told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R)
+    assert "2 T4 will be free" in w.text(reply) and reply.buttons[0].label == "As soon as they are there"
+
+
+def test_shortly_before_midnight_nobody_is_offered_the_rest_of_today() -> None:
+    late = datetime(2026, 3, 17, 22, 55, tzinfo=UTC)
+    item = News(NewsKind.ASK_WINDOW, w.BOB.id, lease=w.RESERVED, machine=w.R)
+    reply = words.news(item, w.books(w.RESERVED), late, w.POLICY)
+    assert [b.says for b in reply.buttons] == ["window vm-r now", "window vm-r tonight"]
 
 
 def test_who_gives_a_card_is_not_told_that_it_is_theirs() -> None:

@@ -24,6 +24,7 @@ from bot.service.words.common import (
     clock_words,
     command,
     head,
+    it_is,
     ln,
     name_of,
     now_words,
@@ -39,12 +40,16 @@ from bot.service.words.common import (
     wanted,
     window_button,
 )
+from bot.service.words.news_line import offer_buttons
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
 
 EVENING = 18
 """Hour from which "only after 18:00" is no answer any more."""
+
+NIGHT = 22
+"""Hour at which "after 18:00" ends: a card that is likely to come later needs another answer."""
 
 
 # ---- asked ---------------------------------------------------------------------------------------------------------
@@ -228,7 +233,20 @@ def _asks(
             Bold(f"I ask you before {vm} restarts."),
             f" You then have {span_of(scene.policy.accept_by)} of your working hours to answer.",
         )
+    if offered_next(request, promise):
+        return ln(
+            Bold(
+                f"As soon as {it_is(request.count)} held for you, I ask you in a direct message when {vm} may restart."
+            ),
+            f" You then have {span_of(scene.policy.accept_by)} of your working hours to answer.",
+        )
     return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
+
+
+def offered_next(request: Request, promise: Promise | None) -> bool:
+    """Whether the next round makes an offer: that is then the one question, and nothing is asked before it."""
+    free = promise is not None and promise.cause == "free_now"
+    return free and request.state is RequestState.QUEUED and request.rest is None
 
 
 def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None) -> list[Part]:
@@ -260,14 +278,12 @@ def asked_buttons(
 ) -> tuple[Button, ...]:
     """The answers that a request leaves open."""
     if request.state is RequestState.OFFERED:
-        return (
-            button("Restart now", f"accept #{request.number} now", "primary"),
-            button(f"Tonight {clock_words(scene.policy)}", f"accept #{request.number} tonight"),
-            button("Pass, keep my place", f"pass #{request.number}"),
-        )
+        return offer_buttons(request, machine, scene.now, scene.zone or scene.policy.zone, scene.policy)
     leave = button("Leave the line", f"release #{request.number}")
     if agreed is not None or is_off(scene, request) or request.state is RequestState.LEASED:
         return (button("Why do I wait?", f"why #{request.number}"), leave)
+    if offered_next(request, promise):
+        return (leave,)
     if request.ask_first:
         return (
             button("Why do I wait?", f"why #{request.number}"),
@@ -280,6 +296,12 @@ def asked_buttons(
 def restart_buttons(scene: Scene, machine: Machine | None, promise: Promise | None) -> tuple[Button, ...]:
     """Three answers to "may I restart it when it is your turn?" that fit the time when the card is likely to come."""
     night, ask = clock_words(scene.policy), window_button("Ask me first", machine, "ask")
+    if promise is not None and promise.cause == "free_now":
+        return (
+            window_button("Yes, restart now", machine, "now", "primary"),
+            window_button(f"Tonight {night}", machine, "tonight"),
+            ask,
+        )
     if not scene.zone:
         return (
             window_button("Yes, any time today", machine, "today", "primary"),
@@ -300,8 +322,8 @@ def restart_buttons(scene: Scene, machine: Machine | None, promise: Promise | No
             ask,
         )
     late = (
-        window_button(f"Only after {EVENING}:00", machine, f"today {EVENING}:00-22:00")
-        if here.hour < EVENING
+        window_button(f"Only after {EVENING}:00", machine, f"today {EVENING}:00-{NIGHT}:00")
+        if here.hour < EVENING and (likely is None or likely.astimezone(zone).hour < NIGHT)
         else window_button(f"Tonight {night}", machine, "tonight")
     )
     return (window_button("Yes, any time today", machine, "today", "primary"), late, ask)

@@ -144,11 +144,6 @@ def card_s(number: int) -> str:
     return "card" if number == 1 else "cards"
 
 
-def it_s(number: int) -> str:
-    """``it`` or ``they`` for cards, as a subject."""
-    return "it" if number == 1 else "they"
-
-
 def it_is(number: int) -> str:
     """``it is`` or ``they are`` for cards."""
     return "it is" if number == 1 else "they are"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 
 from bot.domain.hours import DAY, local, wall
-from bot.domain.model import Agreement, LeaseState, Machine, RestWhy, Turn
-from bot.domain.times import night
+from bot.domain.model import Agreement, LeaseState, Machine, Request, RestWhy, Turn
+from bot.domain.policy import Policy
+from bot.domain.times import night as night_at
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
@@ -87,32 +88,38 @@ def offer(t: Telling) -> Reply:
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
         if by
         else None,
-        buttons=(
-            button("Restart now", f"accept{t.ref} now", "primary")
-            if free_at is None
-            else button(f"As soon as {it_is(count)} there", f"accept{t.ref} now", "primary"),
-            _night_button(t, free_at or t.now),
-            button("Pass, keep my place", f"pass{t.ref}"),
-        ),
+        buttons=offer_buttons(request, t.machine, t.now, t.zone, t.policy) if request is not None else (),
     )
 
 
-def _night_button(t: Telling, free_at: datetime) -> Button:
-    """The first night in which a card that is free from then can be put in; named by its day if it is not the next one."""
-    takes = usual(t.machine, t.policy)
-    coming = night(t.now, t.zone, t.policy)
-    fits = night(max(free_at, t.now), t.zone, t.policy)
-    if fits.end - max(fits.start, free_at, t.now) < takes:
-        fits = night(fits.end, t.zone, t.policy)
-    hours = clock_words(t.policy)
-    if fits == coming:
-        return button(f"Tonight {hours}", f"accept{t.ref} tonight")
-    day, today = local(fits.start, t.zone).date(), local(t.now, t.zone).date()
+def offer_buttons(
+    request: Request, machine: Machine | None, now: datetime, zone: str, policy: Policy
+) -> tuple[Button, ...]:
+    """The answers to an offer: times that fit when its cards are free, the soonest first. ``zone``: the reader's, an IANA name."""
+    ref, free_at = f"#{request.number}", request.offer.free_at if request.offer is not None else None
+    soonest = "Restart now" if free_at is None or free_at <= now else f"As soon as {it_is(request.count)} there"
+    night, typed = _night_that_fits(max(free_at or now, now), usual(machine, policy), now, zone, policy)
+    return (
+        button(soonest, f"accept {ref} now", "primary"),
+        button(night, f"accept {ref} {typed}"),
+        button("Pass, keep my place", f"pass {ref}"),
+    )
+
+
+def _night_that_fits(free_at: datetime, takes: timedelta, now: datetime, zone: str, policy: Policy) -> tuple[str, str]:
+    """The first night in which something that is free from then can be put in, as a label and as it is typed: named by its day if it is
+    not the next one."""
+    fits = night_at(free_at, zone, policy)
+    if fits.end - max(fits.start, free_at) < takes:
+        fits = night_at(fits.end, zone, policy)
+    hours = clock_words(policy)
+    if fits == night_at(now, zone, policy):
+        return f"Tonight {hours}", "tonight"
+    day, today = local(fits.start, zone).date(), local(now, zone).date()
     ahead = (day - today).days
     word = ("today", "tomorrow")[ahead] if ahead < 2 else f"{day:%a}".lower() if ahead < 7 else day.isoformat()
     label = "Tonight" if ahead == 0 else f"{word.capitalize()} night"
-    clock = f"{t.policy.night_start:%H:%M}-{t.policy.night_end:%H:%M}"
-    return button(f"{label} {hours}", f"accept{t.ref} {word} {clock}")
+    return f"{label} {hours}", f"{word} {policy.night_start:%H:%M}-{policy.night_end:%H:%M}"
 
 
 def offer_over(t: Telling) -> Reply:

@@ -123,6 +123,11 @@ class Telling:
         return bool(self.item.who) and self.item.who != BOT
 
     @property
+    def zone(self) -> str:
+        """The reader's zone as far as it is known, else the site's: an IANA name."""
+        return self.item.zone or self.policy.zone
+
+    @property
     def usual(self) -> str:
         """How long the machine is usually off."""
         return usual_words(self.machine, self.policy)
