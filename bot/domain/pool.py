@@ -71,7 +71,7 @@ def remove_machine(draft: Draft, machine: Machine, by: PersonId) -> None:
             [*(f"#{x.label}" for x in leases), *(f"m{x.number}" for x in moves), *(f"#{r.number}" for r in waiting)]
         )
         raise NotPossible(what="machine remove", why=f"{machine.name} still has {what}; release that first")
-    del draft.machines[machine.uuid]
+    draft.remove(machine)
     draft.log(by, "machine.removed", machine.name)
 
 

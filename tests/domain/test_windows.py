@@ -724,7 +724,7 @@ def test_by_the_terms_needs_no_owner() -> None:
 def test_a_machine_that_is_no_longer_registered() -> None:
     draft = sheet()
     say(draft, ADA, "nights")
-    del draft.machines[VM.uuid]
+    draft.remove(VM)
     assert settled(draft) == ["withdrawn"]
 
 

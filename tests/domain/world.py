@@ -147,7 +147,7 @@ class World:
         self.books = Books(
             draft.cards, draft.machines, requests, leases, frozenset(draft.holds), moves,
             {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
-            frozenset(draft._said), dict(draft._numbers), draft.paused,
+            draft.books.said | draft._said, dict(draft._numbers), draft.paused,
         )  # fmt: skip
         self.check()
 

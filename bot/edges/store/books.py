@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, or_, select
 
-from bot.domain.draft import Changes
+from bot.domain.draft import Changes, copied, key_of, tables
 from bot.domain.model import (
     Agreement,
     AgreementState,
     Books,
     Card,
-    Entity,
     Hold,
     Lease,
     LeaseState,
@@ -131,10 +130,10 @@ class Decoded:
 
 def pulse(connection: Connection) -> int:
     """How many transactions have changed the books."""
-    return int(connection.execute(PULSE_NOW).scalar_one())
+    return int(connection.exec_driver_sql(PULSE_NOW).scalar_one())
 
 
-PULSE_NOW = select(PULSE.c.beat).where(PULSE.c.name == "books")
+PULSE_NOW = "SELECT beat FROM pulse WHERE name = 'books'"
 
 
 def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
@@ -171,19 +170,12 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
 def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> Kept:
     """What ``load`` would read after these changes were written. ``once``: the notices told with them."""
     b = kept.books
-    old: dict[type, Mapping[Any, Any]] = {
-        Card: b.cards,
-        Machine: b.machines,
-        Request: b.requests,
-        Lease: b.leases,
-        Move: b.moves,
-        Agreement: b.agreements,
-    }
+    old = tables(b)
     new: dict[type, dict[Any, Any]] = {}
     leaves_at = kept.leaves_at
     for value in changes.puts:
         kind = type(value)
-        mine = new[kind] if kind in new else new.setdefault(kind, dict(old[kind]))
+        mine = new[kind] if kind in new else new.setdefault(kind, copied(old[kind]))
         mine[key_of(value)] = value
         end = None if isinstance(value, Card | Machine) else until(value, now)
         if end is None:
@@ -193,7 +185,7 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         else:
             leaves_at = end if leaves_at is None else min(leaves_at, end)
     for machine in changes.removed:
-        new.setdefault(Machine, dict(b.machines)).pop(machine.uuid, None)
+        new.setdefault(Machine, copied(b.machines)).pop(machine.uuid, None)
     after = {**old, **{kind: _ordered(values, old[kind]) for kind, values in new.items()}}
     books = replace(
         b,
@@ -209,19 +201,6 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         paused=b.paused if changes.paused is None else changes.paused,
     )
     return Kept(kept.pulse + 1, books, kept.read_at, leaves_at)
-
-
-def key_of(value: Entity) -> str | int:
-    """The key of a value in its table and in the books."""
-    match value:
-        case Card():
-            return value.name
-        case Machine():
-            return value.uuid
-        case Lease():
-            return value.label
-        case Request() | Move() | Agreement():
-            return value.number
 
 
 def _ordered(values: dict[Any, V], before: Mapping[Any, V]) -> Mapping[Any, V]:

@@ -25,7 +25,6 @@ from bot.edges.store.books import (
     LEASE,
     MACHINE,
     MOVE,
-    PULSE,
     REQUEST,
     SAID,
     WORD,
@@ -58,7 +57,7 @@ def _upsert(t: Table, dialect: str, columns: tuple[str, ...]) -> Executable:
     return statement.on_conflict_do_update(index_elements=keys, set_=new)
 
 
-NEXT_PULSE = update(PULSE).where(PULSE.c.name == "books").values(beat=PULSE.c.beat + 1)
+NEXT_PULSE = "UPDATE pulse SET beat = beat + 1 WHERE name = 'books'"
 NEW_HOLD, NEW_LINE, NEW_SAID = insert(HOLD), insert(LEDGER), insert(SAID)
 
 
@@ -109,7 +108,7 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
         put(connection, WORD, [{"name": "paused", "value": changes.paused}])
     once = _write_said(connection, (*(n.once for n in changes.news), *(p.once for p in posts)), now)
     outbox.write(connection, [p for p in posts if not p.once or p.once in once], now)
-    connection.execute(NEXT_PULSE)
+    connection.exec_driver_sql(NEXT_PULSE)
     return once
 
 
