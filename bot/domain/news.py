@@ -56,7 +56,10 @@ class NewsKind(StrEnum):
     UNDONE = "undone"  # the way back is done (`reason`)
     GUEST_HANGS = "guest_hangs"  # did not shut down in time
     STUCK = "stuck"  # power-on refused (`reason`): needs a person
-    HOST_AWAY = "host_away"  # host in maintenance or disconnected (`reason`)
+    STAYS_OFF = "stays_off"  # a machine that we put off stays off longer than planned: see `move.alarmed`
+    ON_AGAIN = "on_again"  # and is on again: an edit of that message
+    HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
+    VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`
     FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h
     CLOCK_JUMP = "clock_jump"  # the bot's clock jumped (`reason`)
     PERSON_LEFT = "person_left"  # somebody left the workspace

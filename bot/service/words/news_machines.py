@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain.model import Agreement, LeaseState
+from bot.domain.model import Agreement, LeaseState, Move, MoveState
 from bot.domain.news import ADMINS
-from bot.service.ports import Button, LineOf, Reply, Show, When
+from bot.service.ports import Button, LineOf, Name, Reply, Show, When
+from bot.service.words.board import paused_by
 from bot.service.words.common import (
     Part,
     about,
@@ -16,6 +17,7 @@ from bot.service.words.common import (
     listed,
     ln,
     open_agreements,
+    said,
     say,
     slots_of,
     span_of,
@@ -23,7 +25,7 @@ from bot.service.words.common import (
     why_tail,
     window_button,
 )
-from bot.service.words.moves import move_message
+from bot.service.words.moves import move_message, tried, was_off
 from bot.service.words.news_line import get_buttons, give_buttons
 from bot.service.words.telling import Telling
 
@@ -187,24 +189,16 @@ def move(t: Telling) -> Reply:
 
 
 def undone(t: Telling) -> Reply:
-    """The way back is done."""
+    """The way back is done: why nothing was changed, what the machine went through, and what happens next."""
     m, lease = t.move, t.lease
-    first = (
-        f"It did not work. {t.vm} is as it was before"
-        if t.to_holder
-        else f"A change of {t.vm} did not work. It is as it was before"
-    )
-    off = None
-    if m is not None and m.off_at is not None and m.on_at is not None:
-        off = ln(
-            f"{t.vm} was off ",
-            When(m.off_at),
-            " to ",
-            When(m.on_at, Show.DAY_TIME if t.public else Show.TIME),
-            ". No disk was touched.",
-        )
+    if m is not None and not tried(m) and not (m.off_at and not m.on_at and m.was_on):
+        first = f"{t.vm} was not changed, it is as it was before"
+    elif t.to_holder:
+        first = f"It did not work. {t.vm} is as it was before"
+    else:
+        first = f"A change of {t.vm} did not work. It is as it was before"
     stays: LineOf | None = None
-    if lease is not None and lease.state is LeaseState.RESERVED:
+    if lease is not None and lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
         late: list[Part] = (
             [" until ", When(t.item.until)]
             if t.item.until is not None
@@ -213,9 +207,10 @@ def undone(t: Telling) -> Reply:
         stays = ln("The card stays reserved for ", t.holder, late, "; then the turn goes on if somebody waits.")
     elif lease is not None and lease.state is LeaseState.RETURNING:
         stays = ln("The card still sits in it and still is to come out.")
+    off = was_off(m, t.vm, Show.DAY_TIME if t.public else Show.TIME) if m is not None else None
     return say(
         head(first, why_tail(t.item.reason)),
-        off or ln("No disk was touched."),
+        off or ln("It was not switched off." if m is not None and m.off_at is None else "No disk was touched."),
         stays,
         ln("I do not try again in this restart time."),
         buttons=() if t.public else _buttons_again(t),
@@ -261,6 +256,7 @@ def guest_hangs(t: Telling) -> Reply:
 
 def stuck(t: Telling) -> Reply:
     """Power-on was refused: needs a person."""
+    seen_to = button("I have seen to it", f"done m{t.move.number}") if t.move is not None else None
     return say(
         head(f"{t.vm} is off and does not start", why_tail(t.item.reason)),
         ln(
@@ -273,14 +269,79 @@ def stuck(t: Telling) -> Reply:
             [", next ", When(t.item.until)] if t.item.until is not None else None,
             ", without end.",
         ),
-        buttons=(button(f"Try to start {t.vm} now", f"start{typeable(t.machine)}", "primary"),),
+        buttons=(
+            button(f"Try to start {t.vm} now", f"start{typeable(t.machine)}", "primary"),
+            seen_to if t.item.to == ADMINS else None,
+        ),
+    )
+
+
+def stays_off(t: Telling) -> Reply:
+    """A machine that we put off stays off longer than planned: why, and that it is started."""
+    m = t.move
+    if m is None:
+        return say(head(f"{t.vm} is off longer than planned", why_tail(t.item.reason)))
+    at: list[Part] = ["It was switched off ", When(m.off_at), " for its restart. "] if m.off_at is not None else []
+    match m.alarmed:
+        case "paused":
+            return _stays_paused(t, at)
+        case "unseen" | "hidden":
+            return _stays_unseen(t, m, at)
+        case _:
+            call = m.call
+            return say(
+                head(f"{t.vm} is off longer than planned", why_tail(call.reason if call is not None else "")),
+                ln(at, "I go on trying, and start it as soon as vCenter lets me."),
+                ln("Nothing is needed from its owners." if t.public else "Nothing is needed from you."),
+            )
+
+
+def _stays_paused(t: Telling, at: list[Part]) -> Reply:
+    who, reason = paused_by(t.books.paused)
+    return say(
+        head(f"{t.vm} is off and stays off for now: ", Name(who) if who else "an admin", " has paused all restarts."),
+        because(reason),
+        ln(at, "I start it as soon as an admin resumes."),
+        ln(f"Sooner: start {t.vm} in vCenter. I see that and leave it on."),
+    )
+
+
+def _stays_unseen(t: Telling, m: Move, at: list[Part]) -> Reply:
+    away = "vCenter does not answer" if m.alarmed == "unseen" else "vCenter cannot see its host now"
+    again = "vCenter answers again" if m.alarmed == "unseen" else "vCenter sees it again"
+    needed = "Nothing is needed from its owners." if t.public else "Nothing is needed from you."
+    if m.off_at is not None and m.state is not MoveState.STARTING:
+        return say(head(f"{t.vm} is off, and {away}."), ln(at, f"It is started as soon as {again}."), ln(needed))
+    asked = "asked to start" if m.state is MoveState.STARTING else "to shut down for its restart"
+    return say(
+        head(f"{t.vm} may be off, and {away}."),
+        ln(f"It was {asked}, and I cannot see what came of it. If it is off, it is started as soon as {again}."),
+        ln(needed),
+    )
+
+
+def on_again(t: Telling) -> Reply:
+    """It is on: what was told before is over."""
+    m = t.move
+    if m is not None and m.off_at is None:
+        return say(head(f"{t.vm} is on."), ln("I can see it again; it was not switched off."))
+    return say(head(f"{t.vm} is on again."), was_off(m, t.vm) if m is not None else None)
+
+
+def vcenter_back(t: Telling) -> Reply:
+    """A vCenter answers again."""
+    return say(
+        head("vCenter", [" ", said(t.item.reason, 40)] if t.item.reason.strip() else None, " answers again."),
+        ln("It did not answer since ", When(t.item.until), ".") if t.item.until is not None else None,
+        ln("What was left half way goes on by itself."),
     )
 
 
 def host_away(t: Telling) -> Reply:
-    """A host is in maintenance or disconnected."""
+    """A host is in maintenance or disconnected, or a whole vCenter does not answer."""
+    of_vcenter = t.item.reason.startswith("vCenter ")
     return say(
-        head("A host is away", why_tail(t.item.reason)),
+        head(said(t.item.reason, 160), ".") if of_vcenter else head("A host is away", why_tail(t.item.reason)),
         ln("Cards there: ", slots_of(t.slots), ".") if t.slots else None,
         ln(
             "I cannot see into it, so nothing there counts as lost, nothing is lent and nothing is restarted. Everybody keeps cards and places."
