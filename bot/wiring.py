@@ -12,7 +12,6 @@ import secrets
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -22,8 +21,6 @@ from typing import Any
 
 from bot import commands
 from bot.config import Settings
-from bot.domain import queue
-from bot.domain.errors import Refusal
 from bot.domain.policy import Policy
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
@@ -35,11 +32,11 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
 from bot.service import words
+from bot.service.counting import CountedLab, counted_desk, counted_round, facts_of
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
-from bot.service.ports import Ask, Lab, Reply
+from bot.service.ports import Ask, Lab, Reply, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
-from bot.service.verbs import Verbs
 
 log = logging.getLogger("gpubot")
 
@@ -51,6 +48,16 @@ CHANGED_S = 0.5
 
 LINK_DEAD_S = 90.0
 """Real seconds without a Slack connection after which the process ends, so that its supervisor starts it anew."""
+
+
+GOOD_OLD_S = 60.0
+"""Real seconds since the last good round after which the bot is not ready any more."""
+
+LOST_S = 10.0
+"""Real seconds for which a bot whose database file is gone still answers what happened, before it ends."""
+
+NO_SLACK, NO_DATABASE = 3, 4
+"""Exit codes of a bot that ran: Slack could not be reached for LINK_DEAD_S; the database file was lost. (2: it could not start.)"""
 
 
 class CannotStart(Exception):
@@ -167,19 +174,58 @@ class Bot:
     rounds: Rounds
     beats: Beats
     link: Link
-    counted: Counted
+    meter: Meter
+    voice: SlackVoice
+    people: SlackPeople
+    vcenters: tuple[str, ...]
     run: str
 
-    def health(self) -> tuple[bool, dict[str, Any]]:
-        """Whether rounds go on and Slack is connected, for ``/healthz``."""
-        troubles = dict(getattr(self.lab, "troubles", {}))
-        connected = self.link.healthy()
-        return connected, {"slack": "connected" if connected else "not connected", "vcenter": troubles or "answers"}
+    def troubles(self) -> dict[str, str]:
+        """vCenter -> why its last look failed."""
+        return dict(getattr(self.lab, "troubles", {}))
 
-    def ready(self, after: datetime) -> tuple[bool, dict[str, Any]]:
-        """For ``/readyz``."""
-        waits_for = self.rounds.unready(after)
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """For ``/healthz``: False if this process should be started anew. What else is wrong is named beside."""
+        lost, connected = self.store.lost(), self.link.healthy()
+        return connected and lost is None, {
+            "slack": "connected" if connected else "not connected",
+            "vcenter": self.troubles() or "answers",
+            "database": str(lost) if lost is not None else "in place",
+            "rounds": self.rounds.trouble or "go on",
+        }
+
+    def ready(self, after: datetime | None) -> tuple[bool, dict[str, Any]]:
+        """For ``/readyz``: whether it can do its work now; with ``after``, whether it has caught up with that instant."""
+        waits_for = self.rounds.unready(after) if after is not None else "; ".join(self._hindrances())
         return not waits_for, {"waits_for": waits_for} if waits_for else {}
+
+    def _hindrances(self) -> list[str]:
+        """Why it cannot do all its work now."""
+        lost, ago = self.store.lost(), self.rounds.good_ago()
+        found = [str(lost)] if lost is not None else []
+        if self.rounds.trouble and lost is None:
+            found.append(self.rounds.trouble)
+        if not self.link.healthy():
+            found.append("Slack is not connected")
+        found += [f"vCenter {name}: {why}" for name, why in sorted(self.troubles().items())]
+        if not self.rounds.trouble and (ago is None or ago > GOOD_OLD_S):
+            found.append("no good round yet" if ago is None else f"no good round for {ago:.0f} s")
+        return found
+
+    def numbers(self) -> bytes:
+        """For ``/metrics``."""
+        troubles = self.troubles()
+        self.meter.stands(
+            facts_of(
+                self.store,
+                self.clock.now(),
+                slack=self.link.healthy(),
+                vcenters={name: name not in troubles for name in self.vcenters},
+                good_ago=self.rounds.good_ago(),
+                works=self.store.lost() is None and not self.rounds.trouble,
+            )
+        )
+        return self.meter.text()
 
 
 def run(settings: Settings, *, single: bool = True) -> int:
@@ -199,57 +245,10 @@ def run(settings: Settings, *, single: bool = True) -> int:
         stack.callback(store.close)
         if single:
             _claim(store, clock, run_id)
-            stack.callback(store.resign, run_id)
+            stack.callback(_resign, store, run_id)
         bot = _assemble(settings, slack, vcenters, _Made(store, clock, policy, run_id, single), stack)
         log.info("run %s: level %s, %s", run_id, policy.level, ", ".join(v.name for v in vcenters))
         return _until_stopped(bot, stop, stack)
-
-
-class Counted:
-    """Counts what happens, for ``/metrics``: nothing about a person."""
-
-    def __init__(self, meter: Meter, store: SqlStore, real: Callable[[], float]) -> None:
-        """``real``: steady seconds."""
-        self._meter, self._store, self._real = meter, store, real
-
-    def hearing(self, hear: Callable[[Ask], Reply], verbs: Verbs) -> Callable[[Ask], Reply]:
-        """The desk, counted by verb."""
-
-        def heard(ask: Ask) -> Reply:
-            began = self._real()
-            reply = hear(ask)
-            try:
-                verb = verbs.find(ask.text)[0].words[0]
-            except Refusal:
-                verb = "?"
-            self._meter.commands.labels(verb or "status").inc()
-            self._meter.command_seconds.observe(self._real() - began)
-            return reply
-
-        return heard
-
-    def rounds(self, round_: Callable[[], object]) -> Callable[[], object]:
-        """The round, counted and timed."""
-
-        def one() -> object:
-            began = self._real()
-            result = round_()
-            self._meter.rounds.labels("ended").inc()
-            self._meter.round_seconds.observe(self._real() - began)
-            return result
-
-        return one
-
-    def text(self) -> bytes:
-        """All numbers; those of the books are read now."""
-        books = self._store.read()
-        self._meter.outbox.set(self._store.pending())
-        self._meter.waiting.set(len(queue.line(books)))
-        held = {h.slot for h in books.holds}
-        states = Counter("aside" if c.aside else "lent" if c.name in held else "free" for c in books.cards.values())
-        for state in ("aside", "lent", "free"):
-            self._meter.cards.labels(state).set(states[state])
-        return self._meter.text()
 
 
 @dataclass(frozen=True)
@@ -270,13 +269,22 @@ def _claim(store: SqlStore, clock: FileClock, run_id: str) -> None:
         )
 
 
+def _resign(store: SqlStore, run_id: str) -> None:
+    try:
+        store.resign(run_id)
+    except StoreTrouble as trouble:  # whoever comes next waits for the heartbeat to be old, or sees that we are gone
+        log.error("the right to be the bot of this database could not be given back: %s", trouble)
+
+
 def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter], made: _Made, stack: ExitStack) -> Bot:
     """Make every part, plug them together, and start all but Slack."""
-    store, clock, policy = made.store, made.clock, made.policy
+    store, clock, policy, meter = made.store, made.clock, made.policy, Meter()
+    slack = replace(slack, count=lambda method, outcome, seconds: meter.called("slack", method, outcome, seconds))
     lab: Lab = VSphereLab(vcenters, clock, settings.kinds)
     stack.callback(lab.close)
     if policy.level != "act":
         lab = ReadOnly(lab)
+    lab = CountedLab(lab, meter, clock.real)
     client = make_client(slack)
     people = SlackPeople(client, slack, store.persons)
     stack.callback(people.close)
@@ -290,14 +298,15 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     stack.callback(rounds.close)
     verbs = commands.found()
     desk = Desk(store, people, clock, policy, kinds_of(settings), rounds.poke, verbs)
-    counted = Counted(Meter(), store, clock.real)
-    app = SlackApp(slack, people, counted.hearing(desk.hear, verbs))
+    app = SlackApp(slack, people, counted_desk(desk.answered, verbs, meter, clock.real))
     stack.callback(app.close)
     watches = (Watch("clock", clock.generation), Watch("writes", store.changed, CHANGED_S))
-    beats = Beats(counted.rounds(rounds.round), rounds.every, speed=lambda: clock.speed, watches=watches)
+    counted = counted_round(rounds.round, lambda: rounds.trouble, meter, clock.real)
+    beats = Beats(counted, rounds.every, speed=lambda: clock.speed, watches=watches)
     wake.to = beats.wake
     link = Link(app.app, slack)
-    bot = Bot(store, clock, lab, rounds, beats, link, counted, made.run)
+    names = tuple(v.name for v in vcenters)
+    bot = Bot(store, clock, lab, rounds, beats, link, meter, voice, people, names, made.run)
     _serve(settings, bot, stack)
     _start(bot, stack)
     return bot
@@ -315,8 +324,8 @@ class _Later:
 
 def _serve(settings: Settings, bot: Bot, stack: ExitStack) -> None:
     """The web server: health, readiness, numbers, readings."""
-    routers = [push.router(bot.store, bot.clock.now, bot.rounds.poke)]
-    app = build(routers, bot.health, bot.ready, bot.counted.text)
+    routers = [push.router(bot.store, bot.clock.now, bot.rounds.poke, bot.meter.read)]
+    app = build(routers, bot.health, bot.ready, bot.numbers)
     web = settings.web
     cert = Path(web.cert_file) if web.cert_file else None
     key = Path(web.key_file) if web.key_file else None
@@ -340,23 +349,52 @@ def _start(bot: Bot, stack: ExitStack) -> None:
 
 
 def _until_stopped(bot: Bot, stop: threading.Event, stack: ExitStack) -> int:
-    """Connect to Slack, then watch over the connection. Without Slack the rounds go on; it is tried again with growing pauses."""
-    pause = 1.0
-    while not stop.is_set():
-        try:
-            bot.link.open()
-            break
-        except LinkError as error:
-            log.error("%s (tried again in %.0f s; all else goes on)", error, pause)
-            stop.wait(pause)
-            pause = min(60.0, pause * 2)
+    """Connect to Slack, then watch over the connection and the database. Without Slack the rounds go on; it is tried again with growing pauses."""
+    _connect(bot, stop)
     stack.callback(bot.link.close)
     alive = time.monotonic()
     while not stop.wait(1.0):
+        if bot.store.lost() is not None:
+            return _without_database(bot, stop)
         if bot.link.healthy():
             alive = time.monotonic()
         elif time.monotonic() - alive > LINK_DEAD_S:
             log.error("no connection to Slack for %.0f s: this process ends, so that it is started anew", LINK_DEAD_S)
-            return 3
+            return NO_SLACK
     log.info("run %s ends", bot.run)
     return 0
+
+
+def _connect(bot: Bot, stop: threading.Event) -> None:
+    """Returns when Slack is connected, or when there is no use in it any more."""
+    pause = 1.0
+    while not stop.is_set() and bot.store.lost() is None:
+        try:
+            bot.link.open()
+            return
+        except LinkError as error:
+            log.error("%s (tried again in %.0f s; all else goes on)", error, pause)
+        end = time.monotonic() + pause
+        while time.monotonic() < end and not stop.wait(min(1.0, pause)) and bot.store.lost() is None:
+            pass
+        pause = min(60.0, pause * 2)
+
+
+def _without_database(bot: Bot, stop: threading.Event) -> int:
+    """The database file is gone: keep a copy of what was in it, say so, answer for a moment what happened, and end."""
+    lost = bot.store.lost()
+    assert lost is not None
+    copy = bot.store.rescue()
+    if copy is not None:
+        what = f"all that was in it is in {copy}: `gpubot db restore {copy}` when this process has ended, and start it again"
+    else:
+        what = "bring it back, or a copy with `gpubot db restore`, and start it again"
+    log.error("%s. Nothing more is done or kept, and this process ends in %.0f s; %s", lost, LOST_S, what)
+    reply = words.store_lost(lost, copy.name if copy is not None else "")
+    try:
+        for admin in sorted(bot.people.admins()):
+            bot.voice.post(admin, reply)
+    except (VoiceError, StoreTrouble) as error:
+        log.error("the admins could not be told: %s", error)
+    stop.wait(LOST_S)
+    return NO_DATABASE

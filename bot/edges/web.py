@@ -45,15 +45,15 @@ class TooLarge(Exception):
 def build(
     routers: Sequence[APIRouter],
     health: Callable[[], tuple[bool, Facts]],
-    ready: Callable[[datetime], tuple[bool, Facts]],
+    ready: Callable[[datetime | None], tuple[bool, Facts]],
     metrics: Callable[[], bytes] | None = None,
 ) -> FastAPI:
     """The app.
 
     :param routers: of other edges: readings, Slack's HTTP mode
-    :param health: whether the bot works, and the facts (last round, Slack connected)
-    :param ready: whether a good round began after an instant, the outbox is empty and no call is in flight; else what is
-        missing
+    :param health: False if the process should be started anew; and the facts (Slack, vCenter, database)
+    :param ready: whether the bot can do all its work now; with an instant, whether a good round began after it, the outbox is
+        empty and no call is in flight; else what is missing
     :param metrics: the numbers in Prometheus's text format
     """
     app = FastAPI(title="gpubot", docs_url=None, redoc_url=None, openapi_url=None)
@@ -64,8 +64,8 @@ def build(
         return JSONResponse({"ok": well, **facts}, 200 if well else 503)
 
     @app.get("/readyz")
-    def readyz(after: Annotated[str, Query(max_length=64)]) -> JSONResponse:
-        done, facts = ready(_instant(after))
+    def readyz(after: Annotated[str | None, Query(max_length=64)] = None) -> JSONResponse:
+        done, facts = ready(None if after is None else _instant(after))
         return JSONResponse({"ok": done, **facts}, 200 if done else 503)
 
     if metrics is not None:

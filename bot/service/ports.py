@@ -416,7 +416,9 @@ class Facts:
     outbox: int = 0  # messages that wait
     waiting: int = 0  # requests in line
     offered: int = 0  # requests that are offered a card
-    cards: Mapping[str, int] = field(default_factory=dict)  # by state, in the board's words: in_use, free, resting, elsewhere, …
+    cards: Mapping[str, int] = field(
+        default_factory=dict
+    )  # by state, in the board's words: in_use, free, resting, elsewhere, …
     moves: int = 0  # restarts under way
 
 

@@ -27,6 +27,7 @@ from bot.service.ports import (
     Post,
     Reply,
     Store,
+    StoreTrouble,
     TryLater,
     Unreachable,
     Voice,
@@ -42,6 +43,9 @@ BOARD = "board"
 BOARD_ANYWAY = 2.0
 """Real seconds after which the board is rendered though nobody said that something happened."""
 
+TROUBLED = 5.0
+"""Real seconds of rest when the store does not let the outbox be read or noted."""
+
 AT_ONCE = 200
 """Messages that are looked at in one go."""
 
@@ -56,6 +60,7 @@ class Teller:
         self._store, self._voice, self._people = store, voice, people
         self._clock, self._policy, self._board_every = clock, policy, board_every
         self._poked = threading.Event()
+        self._out: list[tuple[Post, Address | None]] = []  # delivered, and not noted yet
         self._quiet_until: dict[PersonId, float] = {}  # audience -> real second before which it is left alone
         self._shown: Reply | None = None  # the board as it was last handed to the outbox
         self._shown_at: tuple[float, datetime] | None = None  # real seconds and the bot's clock
@@ -75,12 +80,14 @@ class Teller:
             if poked or self._clock.real() - shown >= BOARD_ANYWAY:
                 shown = self._clock.real()
                 chore("the board", self.show_board)
-            chore("the outbox", self.tell)
+            if chore("the outbox", self.tell) is None:
+                stop.wait(TROUBLED)
 
     # ---- the outbox
 
     def tell(self) -> int:
         """Send what is due; returns how many left the outbox. A failure of one audience holds up no other."""
+        self._note()
         out = 0
         for post in self._store.unsent(self._clock.now(), AT_ONCE):
             if self._clock.real() >= self._quiet_until.get(post.to, 0.0):
@@ -96,6 +103,8 @@ class Teller:
         except Unreachable as never:
             self._give_up(post, str(never))
             return True
+        except StoreTrouble:
+            raise  # nothing is to go out that cannot be noted
         except Exception as error:
             # Neither said to be a passing nor a lasting failure: it goes on growing pauses, and the others go first.
             log.exception("post %d to %s failed", post.id, post.to)
@@ -106,10 +115,18 @@ class Teller:
         if post.to == ADMINS:
             return self._expand(post)
         at = self._deliver(post)
-        self._store.sent(post, at, self._clock.now())
+        self._out.append((post, at))
+        self._note()
         if post.key == BOARD and at != post.standing:
             chore("pinning the board", lambda: self._voice.pin(at))
         return True
+
+    def _note(self) -> None:
+        """Note what is out. While the store cannot (a full disk), nothing else is sent: it would be sent again and again."""
+        while self._out:
+            post, at = self._out[0]
+            self._store.sent(post, at, self._clock.now())
+            del self._out[0]
 
     def _deliver(self, post: Post) -> Address:
         if post.standing is not None:

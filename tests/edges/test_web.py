@@ -30,9 +30,12 @@ class Bot:
         self.health: tuple[bool, dict[str, Any]] = (True, {"last_round": AT.isoformat(), "slack": "connected"})
         self.ready_after = AT
         self.asked: list[datetime] = []
+        self.hindered = ""
         self.meter = Meter()
 
-    def ready(self, after: datetime) -> tuple[bool, dict[str, Any]]:
+    def ready(self, after: datetime | None) -> tuple[bool, dict[str, Any]]:
+        if after is None:
+            return not self.hindered, {"waits_for": self.hindered}
         self.asked.append(after)
         done = after < self.ready_after
         return done, {} if done else {"missing": ["a good round began after this instant"]}
@@ -115,18 +118,20 @@ def test_a_plus_that_was_not_quoted(client: httpx.Client, bot: Bot) -> None:
     assert bot.asked == [datetime(2026, 1, 5, 12, 59, 59, tzinfo=timezone(timedelta(hours=1)))]
 
 
-def test_readiness_needs_an_instant(client: httpx.Client) -> None:
-    assert client.get("/readyz").status_code == 422
+def test_readiness_without_an_instant_is_that_of_now(client: httpx.Client, bot: Bot) -> None:
+    assert client.get("/readyz").status_code == 200
+    bot.hindered = "vCenter lab: nobody answers there"
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["waits_for"]) == (503, "vCenter lab: nobody answers there")
+    assert bot.asked == []
 
 
 def test_numbers(client: httpx.Client, bot: Bot) -> None:
-    bot.meter.rounds.labels("good").inc()
-    bot.meter.commands.labels("request").inc(3)
+    bot.meter.went_round("good", 0.2)
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert 'gpubot_rounds_total{result="good"} 1.0' in answer.text
-    assert 'gpubot_commands_total{verb="request"} 3.0' in answer.text
-    assert Meter().text() != bot.meter.text(), "two bots in one process do not meet"
+    assert 'gpubot_round_seconds_count{outcome="good"} 1.0' in answer.text
+    assert 'outcome="good"' not in Meter().text().decode(), "two bots in one process do not meet"
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/", "/v1/readings"])

@@ -65,6 +65,7 @@ class SlackApp:
         """``desk``: answers one line; it does not raise. ``listeners_first``: the ack leaves when the listener ends, instead of Bolt's
         looking for it every 10 ms (measured in bench/acks.py)."""
         self._people, self._desk, self._command_word = people, desk, settings.command
+        self._count = settings.count
         self._client = make_client(settings)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
@@ -198,7 +199,7 @@ class SlackApp:
                 self._send_dm(person, reply)
                 return
             try:
-                calls.respond(url, answer)
+                calls.respond(url, answer, self._count)
             except Gone as dead:
                 log.info("an answer goes as a direct message: %s", dead)
                 self._send_dm(person, reply)

@@ -7,6 +7,7 @@ Whatever Slack refuses is told in words that say what to do.
 from __future__ import annotations
 
 import logging
+import time
 from datetime import timedelta
 from http.client import HTTPException
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from bot.edges.slack.client import make_hook
+from bot.edges.slack.client import Count, make_hook, outcome_of
 from bot.service.ports import Gone, TryLater, Unreachable, VoiceError
 
 log = logging.getLogger(__name__)
@@ -91,15 +92,20 @@ def speak(client: WebClient, method: str, **arguments: Any) -> dict[str, Any]:
         return call(client, method, **{**arguments, "blocks": []})
 
 
-def respond(url: str, body: dict[str, Any]) -> None:
-    """One post to a response_url (at most 5 in 30 minutes, by Slack's rule).
+def respond(url: str, body: dict[str, Any], count: Count | None = None) -> None:
+    """One post to a response_url (at most 5 in 30 minutes, by Slack's rule). ``count`` is told of it.
 
     :raises VoiceError: TryLater; Gone: the address is used up or too old; Unreachable
     """
+    began, outcome = time.monotonic(), "no_answer"
     try:
         answer = make_hook(url).send_dict(body)
+        outcome = outcome_of(answer.status_code)
     except (*NETWORK, ValueError) as error:
         raise TryLater(f"response_url: Slack does not answer ({type(error).__name__})", SOON) from error
+    finally:
+        if count is not None:
+            count("response_url", outcome, time.monotonic() - began)
     if answer.status_code == 200:
         return
     if answer.status_code == 429:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from typing import Any
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from slack_sdk import WebClient, WebhookClient
+from slack_sdk.errors import SlackApiError
 
 HTTP_SECONDS = 10
 """Real seconds for one Web API call."""
@@ -23,6 +26,10 @@ HTTP_SECONDS = 10
 QUIET = logging.getLogger("gpubot.slack_sdk")
 """The SDK's own log: it repeats what its exceptions say, so only what is worse than an error is let through."""
 QUIET.setLevel(logging.CRITICAL)
+
+
+Count = Callable[[str, str, float], None]
+"""Takes a method, what became of the call (``ok``, ``rate_limited``, ``refused``, ``no_answer``), and its real seconds."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,39 @@ class SlackSettings:
     adapter: str = "websocket_client"  # or "builtin"
     admins: tuple[str, ...] = ()  # ids or user names of gpubot's admins
     zone: str = "Europe/Berlin"  # for people whose zone is not known
+    count: Count | None = field(default=None, repr=False, compare=False)  # is told of each call; None: nobody is
 
 
-class _Direct(WebClient):
+class _Counted(WebClient):
+    """A client that tells of its calls."""
+
+    count: Count | None = None
+
+    def api_call(self, api_method: str, **more: Any) -> Any:
+        """As the SDK's."""
+        began, outcome = time.monotonic(), "no_answer"
+        try:
+            answer = super().api_call(api_method, **more)
+            outcome = "ok"
+            return answer
+        except SlackApiError as error:
+            outcome = outcome_of(error.response.status_code, str(error.response.get("error", "")))
+            raise
+        finally:
+            if self.count is not None:
+                self.count(api_method, outcome, time.monotonic() - began)
+
+
+def outcome_of(status: int, error: str = "") -> str:
+    """What became of a call that Slack did answer."""
+    if status == 429 or error in ("ratelimited", "rate_limited"):
+        return "rate_limited"
+    if status >= 500:
+        return "no_answer"
+    return "ok" if status == 200 and not error else "refused"
+
+
+class _Direct(_Counted):
     """A client whose calls never go through a proxy of the environment."""
 
     def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
@@ -71,8 +108,10 @@ def _answered(answer: HTTPResponse) -> dict[str, Any]:
 def make_client(settings: SlackSettings, *, timeout: int = HTTP_SECONDS) -> WebClient:
     """A client for threads: it keeps no state between calls. ``timeout``: real seconds of one call."""
     url = settings.api_url if settings.api_url.endswith("/") else settings.api_url + "/"
-    kind = _Direct if is_loopback(url) else WebClient
-    return kind(token=settings.bot_token, base_url=url, timeout=timeout, retry_handlers=[], logger=QUIET)
+    kind = _Direct if is_loopback(url) else _Counted
+    client = kind(token=settings.bot_token, base_url=url, timeout=timeout, retry_handlers=[], logger=QUIET)
+    client.count = settings.count
+    return client
 
 
 def make_hook(url: str) -> WebhookClient:

@@ -7,6 +7,7 @@ are bounded, its clock is not used, and it can say something about its own machi
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 import unicodedata
@@ -21,6 +22,12 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.model import Job, Login, MachineId, Reading
+from bot.service.ports import StoreTrouble
+
+log = logging.getLogger("gpubot.readings")
+
+OUTCOMES = {200: "taken", 401: "wrong_token", 413: "too_large", 422: "malformed", 429: "too_often", 503: "not_kept"}
+"""What became of a reading, by the status of its answer."""
 
 BODY_MAX = 64 * 1024
 """Bytes of one reading."""
@@ -189,13 +196,27 @@ class Intake:
         return orders
 
 
-def router(store: Guests, now: Callable[[], datetime], wake: Callable[[], None]) -> APIRouter:
-    """``POST /v1/readings``: 200 with orders, 401 bad token, 413 too large, 422 malformed, 429 too often."""
+def router(
+    store: Guests,
+    now: Callable[[], datetime],
+    wake: Callable[[], None],
+    count: Callable[[str], None] = lambda _outcome: None,
+) -> APIRouter:
+    """``count`` is told what became of each (see OUTCOMES). ``POST /v1/readings``: 200 with orders, 401 bad token, 413 too large, 422 malformed, 429 too often, 503 not kept."""
     intake = Intake(store, now, wake)
     made = APIRouter()
 
     @made.post("/v1/readings")
     async def readings(request: Request) -> JSONResponse:
+        try:
+            answered = await answer(request)
+        except StoreTrouble as trouble:
+            log.error("a reading could not be kept: %s", trouble)
+            answered = _no(503, "it cannot be kept just now; send it again", {"retry-after": "30"})
+        count(OUTCOMES[answered.status_code])
+        return answered
+
+    async def answer(request: Request) -> JSONResponse:
         machine = await run_in_threadpool(intake.machine, request.headers.get("authorization", ""))
         if machine is None:
             return _no(
