@@ -16,7 +16,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 
+from bot.domain.errors import Refusal
+from bot.service.context import Context
+from bot.service.ports import Reply
 from bot.service.verbs import Verb, Verbs
 
 
@@ -33,4 +37,17 @@ def _verb(name: str) -> Verb:
     usage, colon, help = (module.__doc__ or "").strip().split("\n")[0].partition(": ")
     if not colon:
         raise ValueError(f"the docstring of {module.__name__} begins with `USAGE: what it does`")
-    return Verb(tuple(module.WORDS), usage, help, module.ADMIN, module.WRITES, module.RANK, module.run)
+    return Verb(tuple(module.WORDS), usage, help, module.ADMIN, module.WRITES, module.RANK, _with_line(module.run))
+
+
+def _with_line(run: Callable[[Context], Reply]) -> Callable[[Context], Reply]:
+    """The same, with the line in each refusal: what a button suggests keeps the other words of it."""
+
+    def say(ctx: Context) -> Reply:
+        try:
+            return run(ctx)
+        except Refusal as no:
+            no.facts.setdefault("line", ctx.whole)
+            raise
+
+    return say

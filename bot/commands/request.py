@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from bot.domain import queue
-from bot.domain.errors import BadCount, NotPossible, UnknownKind
+from bot.domain.errors import BadCount, NotPossible, TooLong, UnknownKind
 from bot.domain.grammar import Heard, nearest, split_because
 from bot.domain.model import Length
 from bot.domain.queue import Wanted
@@ -51,7 +51,11 @@ def run(ctx: Context) -> Reply:
         heard.because,
         heard.window,
     )
-    asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)
+    try:
+        asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)
+    except TooLong as no:
+        no.facts["said"] = heard.length_said
+        raise
     return words.requested(ctx.scene(), asked)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 
 class Refusal(Exception):
-    """Base of every ordinary "no". ``facts`` are what the sentence needs."""
+    """Base of every ordinary "no". ``facts`` are what the sentence needs; whoever knows the line that was said adds it as ``line``."""
 
     def __init__(self, **facts: str | int | datetime | tuple[str, ...] | None) -> None:
         super().__init__(type(self).__name__)
@@ -73,7 +73,7 @@ class InThePast(Refusal):
 
 
 class TooLong(Refusal):
-    """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed; "" none known)."""
+    """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed); or said (of the line) and instead."""
 
 
 class NoLonger(Refusal):
@@ -102,6 +102,10 @@ class AdminsOnly(Refusal):
 
 class ReasonWanted(Refusal):
     """A public reason is needed; facts: command."""
+
+
+class Paused(Refusal):
+    """All acting is paused; facts: machine, who, why."""
 
 
 class NotPossible(Refusal):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -85,6 +85,7 @@ class Heard:
     refs: tuple[Ref, ...] = ()  # in order
     flags: frozenset[str] = frozenset()  # of FLAGS; and "when done", "even if busy"
     rest: tuple[str, ...] = ()  # what was not understood, in order, as typed
+    length_said: str = field(default="", compare=False)  # words of the length, with `for` or `until` if that was said
 
     def refs_of(self, *kinds: RefKind) -> tuple[Ref, ...]:
         """The references of some kinds, in order."""
@@ -156,6 +157,7 @@ def hear(
         kind=ear.kind,
         machine=ear.machine,
         length=read_length(ear.length, now, zone, policy) if ear.length else None,
+        length_said=ear.length_said,
         window=window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None,
         because=because,
         refs=tuple(ear.refs),
@@ -192,6 +194,7 @@ class _Ear:
         self.kind: str | None = None
         self.machine: str | None = None
         self.length: str = ""
+        self.length_said: str = ""
         self.window: tuple[Phrase, str] | None = None
         self.refs: list[Ref] = []
         self.flags: set[str] = set()
@@ -392,7 +395,7 @@ class _Ear:
         length = ("" if lasting or self.low[start] in _UNTIL else "until ") + " ".join(self.low[start : start + run])
         if self.length not in ("", length):
             raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {self.length}, or {length}")
-        self.length = length
+        self.length, self.length_said = length, " ".join(self.low[self.at : start + run])
         self.at = start + run
         return True
 

@@ -117,11 +117,10 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     length = wanted.length.lasting or (wanted.length.until and wanted.length.until - draft.now) or timedelta(0)
     if length > policy.longest_in_all:
         limit = limit_words(policy.longest_in_all)
-        raise TooLong(limit=limit, text=limit_words(length), works=f"request {wanted.count} {kind} for {limit}")
+        raise TooLong(limit=limit, text=limit_words(length), instead=f"for {limit}")
     if length > policy.longest and contended(draft, kind):
         limit = limit_words(policy.longest)
-        works = f"request {wanted.count} {kind} for {limit}"
-        raise TooLong(limit=f"{limit} while others wait", text=limit_words(length), works=works)
+        raise TooLong(limit=f"{limit} while others wait", text=limit_words(length), instead=f"for {limit}")
     waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
     if waiting:
         return _again(draft, person, waiting[0], wanted, policy)

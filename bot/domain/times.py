@@ -123,7 +123,8 @@ def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
         words = words[1:]
     if lasting := duration(words):
         if lasting > FARTHEST:
-            raise TooLong(limit=lasting_words(policy.longest_in_all), text=text)
+            limit = lasting_words(policy.longest_in_all)
+            raise TooLong(limit=limit, text=text, said=text, instead=limit)
         return Length(lasting=lasting)
     found = phrases.moment(words)
     if found is None:

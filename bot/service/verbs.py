@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.domain.errors import UnknownVerb
 from bot.domain.grammar import split_verb
 from bot.service.ports import Reply
 
@@ -47,7 +48,11 @@ class Verbs:
     def find(self, text: str) -> tuple[Verb, str]:
         """The verb of a line and the rest of it; the longest name wins. An empty line is a verb of its own.
 
-        :raises UnknownVerb: with the nearest word
+        :raises UnknownVerb: with the nearest word, and the line
         """
-        word, rest = split_verb(text, self._named)
+        try:
+            word, rest = split_verb(text, self._named)
+        except UnknownVerb as no:
+            no.facts.setdefault("line", text)
+            raise
         return self._named[word], rest

@@ -5,12 +5,14 @@ Called by the desk for each :class:`Refusal`. A sentence takes whatever facts th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from bot.domain import errors as e
 from bot.domain.errors import Refusal
 from bot.domain.grammar import split_because
+from bot.domain.model import BOT
 from bot.domain.policy import Policy
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
@@ -29,6 +31,9 @@ from bot.service.words.common import (
     tidy,
     why_tail,
 )
+
+SAYS_MOST = 400
+"""Characters, besides a reason, that a suggested line may have."""
 
 SAFE = "._-"
 """Signs besides letters and digits that a word in a button may have."""
@@ -71,6 +76,23 @@ class Facts:
         if isinstance(value, datetime):
             return [When(value)]
         return [said(str(value), 60)] if value else []
+
+    def raw(self, name: str) -> str:
+        """A fact that is said again by a button: text in full, blanks made one."""
+        value = self._facts.get(name)
+        return " ".join("".join(c if c.isprintable() else " " for c in value).split()) if isinstance(value, str) else ""
+
+    def again(self, old: str, new: str, other: str) -> str:
+        """The line with some of its words changed for others (not in its reason), to be said by a button.
+
+        :param other: said instead if the line is not known, or does not have the words
+        """
+        said_before, reason = split_because(self.raw("line"))
+        pattern = rf"(?<!\S){re.escape(old)}(?![^\s,;])"
+        changed, found = re.subn(pattern, lambda _: new, said_before.strip(), count=1, flags=re.IGNORECASE)
+        if not old or not found or len(changed) > SAYS_MOST:
+            return other
+        return changed + (f" because {reason}" if reason else "")
 
 
 def refusal(r: Refusal, policy: Policy) -> Reply:
@@ -134,8 +156,14 @@ def unknown_verb(f: Facts, policy: Policy) -> Reply:
         head('I do not know "', said(f.text("word", "that"), 40), '"', f". Did you mean {near}?" if near else "."),
         NOTHING,
         ln("What I can do: ", command(policy, "help"), "."),
-        buttons=(button(near, near) if near in HARMLESS else None, HELP),
+        buttons=(_meant(f, near) if near in HARMLESS else None, HELP),
     )
+
+
+def _meant(f: Facts, near: str) -> Button:
+    """The line with the verb that was probably meant."""
+    says = f.again(f.raw("word"), near, near)
+    return button(says, says)
 
 
 def unclear(f: Facts, policy: Policy) -> Reply:
@@ -157,7 +185,7 @@ def bad_count(f: Facts, policy: Policy) -> Reply:
         head('"', said(f.text("text", "that"), 40), '" is no number of cards I can lend.'),
         works,
         NOTHING,
-        buttons=(button("1 card", "request 1"),),
+        buttons=(button("1 card", f.again(f.raw("text"), "1", "request 1")),),
     )
 
 
@@ -176,8 +204,16 @@ def too_many(f: Facts, policy: Policy) -> Reply:
         head(f"{asked} more than there are: I have {most}."),
         ln("What works: ", command(policy, can), f", all {most} together." if most > 1 else "."),
         NOTHING,
-        buttons=(button("1 card", "request 1"), button(f"All {most}", can) if most > 1 else None),
+        buttons=(
+            button("1 card", _counted(f, count, 1, "request 1")),
+            button(f"All {most}", _counted(f, count, most, can)) if most > 1 else None,
+        ),
     )
+
+
+def _counted(f: Facts, count: int | None, fewer: int, other: str) -> str:
+    """The line with fewer cards, written `9` or `9x`."""
+    return f.again(str(count), str(fewer), f.again(f"{count}x", str(fewer), other))
 
 
 def unknown_kind(f: Facts, policy: Policy) -> Reply:
@@ -187,8 +223,14 @@ def unknown_kind(f: Facts, policy: Policy) -> Reply:
         head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
         ln("I have: ", _codes(kinds), ".") if kinds else ln("I have not seen a card yet."),
         NOTHING,
-        buttons=[button(f"1 {k}", f"request 1 {k}") for k in kinds[:3] if _typed(k)],
+        buttons=[_of_kind(f, k) for k in kinds[:3] if _typed(k)],
     )
+
+
+def _of_kind(f: Facts, kind: str) -> Button:
+    """The line with a kind that there is."""
+    says = f.again(f.raw("kind"), kind, f"request 1 {kind}")
+    return button(says if len(says) <= 40 else kind, says)
 
 
 def unknown_machine(f: Facts, policy: Policy) -> Reply:
@@ -198,7 +240,10 @@ def unknown_machine(f: Facts, policy: Policy) -> Reply:
         head('I know no machine "', said(f.text("machine", "that"), 60), '".'),
         ln("Yours: ", _codes(mine), ".") if mine else ln("None of yours is known to me."),
         ln("An admin can add one: ", command(policy, "machine add NAME"), ". Nothing was changed."),
-        buttons=(MINE,),
+        buttons=(
+            *[button(f"On {m}", says) for m in mine[:2] if _typed(m) and (says := f.again(f.raw("machine"), m, ""))],
+            MINE,
+        ),
     )
 
 
@@ -217,7 +262,7 @@ def not_yours(f: Facts, policy: Policy) -> Reply:
 
 def which_machine(f: Facts, policy: Policy) -> Reply:
     """Several machines, none named."""
-    mine, repeat = f.many("machines"), f.text("command")
+    mine, repeat = f.many("machines"), f.raw("command")
     return no(
         head(f"For which of your {len(mine)} machines?" if len(mine) > 1 else "For which machine?"),
         ln("Yours: ", _codes(mine), ".") if mine else None,
@@ -279,7 +324,7 @@ def unknown_thing(f: Facts, policy: Policy) -> Reply:
 
 def which_thing(f: Facts, policy: Policy) -> Reply:
     """Several things fit."""
-    choices, repeat = f.many("choices"), f.text("command")
+    choices, repeat = f.many("choices"), f.raw("command")
     return no(
         head(f"Which {_plainer(f.text('what', 'one'))} do you mean?"),
         ln("There is ", _codes(choices), ".") if choices else None,
@@ -290,17 +335,26 @@ def which_thing(f: Facts, policy: Policy) -> Reply:
 
 def in_the_past(f: Facts, policy: Policy) -> Reply:
     """A time that has passed."""
-    text = f.when("text")
+    text, later = f.when("text"), f.text("hint", "tomorrow 18:00")
+    says = f.again(f.raw("text"), _until(f.raw("text"), later), "")
     return no(
         head(text, " has passed already.") if text else head("That time has passed already."),
-        ln("What works: a later time, such as ", Code(f.text("hint", "tomorrow 18:00")), "."),
+        ln("What works: a later time, such as ", Code(later), "."),
         NOTHING,
+        buttons=(button(later, says) if says else None,),
     )
+
+
+def _until(text: str, later: str) -> str:
+    """A later time, with `until` before it if that was said."""
+    lead = next((word for word in ("until ", "till ") if text.startswith(word) and not later.startswith(word)), "")
+    return lead + later
 
 
 def too_long(f: Facts, policy: Policy) -> Reply:
     """Longer than a limit allows."""
-    text, limit, works = f.text("text"), f.when("limit"), f.typed("works")
+    text, limit = f.text("text"), f.when("limit")
+    works = f.again(f.raw("said"), f.typed("instead"), f.typed("works"))
     return no(
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
         ln("What works: ", command(policy, works), ".") if works else ln("What works: a shorter time."),
@@ -457,6 +511,21 @@ def _plainer(what: str) -> str:
     return " ".join(words.get(w, w) for w in what.split())
 
 
+def paused(f: Facts, policy: Policy) -> Reply:
+    """All acting is paused: who did it and why, and what an owner can do all the same."""
+    vm, who = f.text("machine", "the machine"), f.text("who")
+    return no(
+        head(
+            Name(who) if who and who != BOT else "An admin",
+            " has paused all restarts and starts",
+            why_tail(f.text("why")),
+        ),
+        ln(f"So I do not start {vm}; if I switched it off, I start it as soon as an admin resumes."),
+        ln(f"Start {vm} in vCenter if you need it sooner: I see that and leave it on. Nothing was changed."),
+        buttons=(MINE,),
+    )
+
+
 SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.UnknownVerb: unknown_verb,
     e.Unclear: unclear,
@@ -480,6 +549,7 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.Promised: promised,
     e.AdminsOnly: admins_only,
     e.ReasonWanted: reason_wanted,
+    e.Paused: paused,
     e.NotPossible: not_possible,
 }
 """The sentence of each refusal; a test asks that none is missing."""
