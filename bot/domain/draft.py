@@ -28,7 +28,7 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
-from bot.domain.news import News
+from bot.domain.news import News, NewsKind
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -152,6 +152,13 @@ class Draft:
             news = replace(news, once=once)
         self._news.append(news)
         return True
+
+    def untell(self, kind: NewsKind, to: PersonId, key: str) -> bool:
+        """Take back what was told in this very transaction, because another message says it too. Returns whether there was any."""
+        kept = [n for n in self._news if (n.kind, n.to, n.key) != (kind, to, key)]
+        found = len(kept) < len(self._news)
+        self._news = kept
+        return found
 
     # ---- reading
 

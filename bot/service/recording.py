@@ -22,7 +22,16 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-URGENT = frozenset({NewsKind.LAST_CALL, NewsKind.OFFER, NewsKind.GUEST_HANGS, NewsKind.STUCK, NewsKind.STAYS_OFF})
+URGENT = frozenset(
+    {
+        NewsKind.LAST_CALL,
+        NewsKind.LEASED,  # not for its own sake: the last call that follows it must not be read before it
+        NewsKind.OFFER,
+        NewsKind.GUEST_HANGS,
+        NewsKind.STUCK,
+        NewsKind.STAYS_OFF,
+    }
+)
 """News that a person must act on soon: ahead of all else in the outbox."""
 
 

@@ -26,6 +26,7 @@ from bot.domain.model import (
     Machine,
     Move,
     MoveState,
+    PersonId,
     Power,
     SeenMachine,
     Skip,
@@ -137,12 +138,16 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
         if seen.power is Power.ON and move.wants_on and not move.wishes:
             step(draft, move, On.NO_WISH, reason="it is on already")
         return
-    blockers = _blockers(ctx, seen, move)
+    lasting, blockers = _lasting(seen), _blockers(ctx, seen, move)
     if blockers:
-        _tell_blockers(draft, machine, move, blockers)
+        if move.blocked_since is None:
+            move = replace(move, blocked_since=draft.now)
+            draft.put(move)
+        if lasting or not _may_heal(draft, ctx, seen, move):
+            _tell_blockers(draft, machine, move, blockers)
         return
-    if move.blockers:
-        move = replace(move, blockers=())
+    if move.blockers or move.blocked_since is not None:
+        move = replace(move, blockers=(), blocked_since=None)
         draft.put(move)
     if not ctx.acting:
         return
@@ -152,8 +157,27 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
         _announce_or_begin(draft, ctx, machine, move, now_doable)
 
 
+BOOTS = timedelta(minutes=5)
+"""So long after its start a guest may still be booting, and its Tools not run yet."""
+
+HEALS = timedelta(minutes=1)
+"""A blocker that is gone after that was a task that ran, or a host that was busy: nobody has to know."""
+
+
+def _may_heal(draft: Draft, ctx: Context, seen: SeenMachine, move: Move) -> bool:
+    """Whether what stands in the way may go by itself: the guest boots, or it is seen for the first time."""
+    age = ctx.sight.age_of_boot(move.machine)
+    boots = seen.power is Power.ON and not seen.tools and age is not None and age < BOOTS
+    return boots or (move.blocked_since is not None and draft.now - move.blocked_since < HEALS)
+
+
 def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
     """What stands in the way, all at once, in words an owner understands."""
+    return (*_lasting(seen), *ctx.dry_runs.get(move.number, ()))
+
+
+def _lasting(seen: SeenMachine) -> tuple[str, ...]:
+    """What only a person changes, as the look shows it."""
     found = []
     if seen.template:
         found.append(f"{seen.name} is a template now")
@@ -161,7 +185,7 @@ def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
         found.append(f"{seen.name} is suspended: resume it and shut it down, or start it")
     if seen.question:
         found.append(f"vCenter waits for an answer about {seen.name}: {seen.question}")
-    return (*found, *ctx.dry_runs.get(move.number, ()))
+    return tuple(found)
 
 
 def _tell_blockers(draft: Draft, machine: Machine, move: Move, blockers: tuple[str, ...]) -> None:
@@ -290,17 +314,16 @@ def _last_call(draft: Draft, ctx: Context, machine: Machine, move: Move, window:
     word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
     _, what = windows.works(word, draft.now, ctx.policy)
     for to in machine.owners:
-        draft.tell(
-            News(
-                NewsKind.LAST_CALL,
-                to,
-                key=f"last:{move.number}:{begins.isoformat()}",
-                move=move,
-                machine=machine,
-                until=begins,
-                reason=what,
-            )
-        )
+        news = News(NewsKind.LAST_CALL, to, key=f"last:{move.number}:{begins.isoformat()}", move=move, machine=machine)
+        draft.tell(replace(news, until=begins, reason=what, lease=_turn_told(draft, move, to)))
+
+
+def _turn_told(draft: Draft, move: Move, to: PersonId) -> Lease | None:
+    """What somebody was to hear in this transaction that it is their turn for: then the last call says both, in one message."""
+    for label in sorted({w.label for w in move.wishes if w.work is Work.PUT}):
+        if draft.untell(NewsKind.LEASED, to, f"turn:{label}"):
+            return draft.leases[label]
+    return None
 
 
 def _begin_on(

@@ -22,6 +22,7 @@ from bot.service.words.common import (
     slots_of,
     span_of,
     typeable,
+    until_words,
     why_tail,
     window_button,
 )
@@ -75,17 +76,28 @@ def last_call(t: Telling) -> Reply:
         takes = [w.slot for w in move.wishes if w.work.value == "take"]
         parts = [[slots_of(s), word] for s, word in ((takes, " out"), (puts, " in")) if s]
         work = ln("For: ", listed(parts), f". It is off for {t.usual}.")
+    turn = t.item.lease if t.to_holder else None
+    first = head(f"{t.vm} restarts", at, ". Please save your work.")
+    if turn is not None:
+        are = "are" if len(turn.slots) > 1 else "is"
+        first = head(
+            "Your turn: ", t.kind_cards, f" {are} reserved for you. {t.vm} restarts", at, ". Please save your work."
+        )
     return say(
-        head(f"{t.vm} restarts", at, ". Please save your work."),
+        first,
         work or ln(f"It is off for {t.usual} and then on again."),
         ln("Agreed by ", t.named(agreement.person), ".")
         if agreement is not None and agreement.person not in ("", "bot")
         else None,
         because(t.item.reason, ""),
+        ln("Then yours ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
         ln('This time was agreed when the card was taken; "not now" does not move it.')
         if firm
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
-        buttons=() if firm else (button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),),
+        buttons=(
+            None if firm else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
+            button("I do not need it any more", f"release #{turn.label}") if turn is not None else None,
+        ),
     )
 
 
