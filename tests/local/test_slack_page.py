@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from bot.local.slack import LocalSlack, Setup, start_in_thread
 from tests.local.slack_app import MODAL, Tried, blocks, button, connected
@@ -169,6 +169,28 @@ def test_a_command_is_answered_to_its_person_alone(page: Page, slack: LocalSlack
     page.click("[data-person=bob]")
     expect(page.locator("[data-person=bob]")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#messages")).not_to_contain_text("you said request 1")
+
+
+@pytest.mark.parametrize("late", ["**/page/app.js", "**/_drive/state?*", "**/_drive/events?*"])
+def test_nothing_can_be_typed_before_it_can_be_sent(slack: LocalSlack, browser: Browser, late: str) -> None:
+    """A line that was written before the page knew who speaks, and where, was lost."""
+    page = browser.new_page()
+    held: list[Route] = []
+    let_go: list[bool] = []
+    page.route(late, lambda route: held.append(route) if not let_go else route.continue_())
+    page.goto(slack.url + "/#ada/gpu", wait_until="commit")
+    for part in ("#text", "#send"):
+        expect(page.locator(part)).to_be_disabled()
+    page.wait_for_timeout(300)  # whatever else the page loads is there
+    expect(page.locator("#text")).to_be_disabled()
+    assert held
+    let_go.append(True)
+    for route in held:
+        route.continue_()
+    line = f"early {late.count('/')}{len(late)}"
+    say(page, line)
+    expect(page.locator("#messages")).to_contain_text(line)
+    page.close()
 
 
 def test_hints_complete_what_is_typed(page: Page, tried: Tried) -> None:

@@ -69,6 +69,7 @@ def play(
         out(wrong)
         return 2
     place = folder or Path(tempfile.mkdtemp(prefix="gpubot-demo-"))
+    keep = folder is not None
     try:
         with _told_to_stop():
             check(place, port)
@@ -76,12 +77,15 @@ def play(
                 return _story(rig, story, spoil, out) if story else _page(rig, speed, port, out)
     except DemoError as error:
         out(f"The demo cannot go on: {error}")
+        if not keep and any(place.glob("*.log")):
+            keep = True  # what it names is to be found
+            out(f"The logs are kept in {place}.")
         return 2
     except KeyboardInterrupt:
         out("Ended.")
         return 130 if story else 0  # a page is ended that way, a story is not
     finally:
-        if folder is None:
+        if not keep:
             shutil.rmtree(place, ignore_errors=True)
 
 

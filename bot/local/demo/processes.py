@@ -7,6 +7,7 @@ import http.client
 import importlib.util
 import json
 import os
+import select
 import shlex
 import signal
 import socket
@@ -63,6 +64,21 @@ class Child:
         if self.process.stdout is not None:
             self.process.stdout.close()
 
+    def first_line(self, patience: float) -> str | None:
+        """Its first line of output, whole; "" if its output ends before; None if it takes more real seconds than that."""
+        assert self.process.stdout is not None
+        pipe, end, said = self.process.stdout.fileno(), time.monotonic() + patience, b""
+        # not readline: it would wait for the rest of half a line without end
+        while b"\n" not in said:
+            ready, _, _ = select.select([pipe], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                return None
+            more = os.read(pipe, 1 << 16)
+            if not more:
+                return ""
+            said += more
+        return said.decode(errors="replace").splitlines()[0]
+
     def tail(self, lines: int = 15) -> str:
         """The end of its log, for an error message."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -117,11 +133,13 @@ class Rig:
         self.children.append(child)
         if not ready_line:
             return ""
-        assert process.stdout is not None
-        line = process.stdout.readline()
+        line = child.first_line(START_S)
+        if line is None:
+            raise DemoError(
+                f"{name} has not said that it is ready after {START_S:g} s; the end of its log ({log}):\n{child.tail()}"
+            )
         if not line:
-            process.wait(5)
-            raise DemoError(f"{name} did not start:\n{child.tail()}")
+            raise DemoError(f"{name} did not start; the end of its log ({log}):\n{child.tail()}")
         return line
 
     def child(self, name: str) -> Child:
@@ -187,12 +205,14 @@ bind = "127.0.0.1:{port}"
         while True:
             bot = self.child("bot")
             if bot.process.poll() is not None:
-                raise DemoError(f"the bot ended at its start:\n{bot.tail()}")
+                raise DemoError(f"the bot ended at its start; the end of its log ({bot.log}):\n{bot.tail()}")
             with contextlib.suppress(OSError):
                 if http_get(f"{self.web}/healthz")[0] == 200:
                     return
             if time.monotonic() > end:
-                raise DemoError(f"the bot is not healthy after {START_S:.0f} s:\n{bot.tail()}")
+                raise DemoError(
+                    f"the bot is not healthy after {START_S:g} s; the end of its log ({bot.log}):\n{bot.tail()}"
+                )
             time.sleep(0.05)
 
     def stop(self) -> None:

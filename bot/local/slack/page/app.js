@@ -100,6 +100,9 @@ function redraw(message) {
 
 // -- moving about -----------------------------------------------------------------------------------------------------
 
+/** Whether a line can be sent: not before it is known who speaks, and where. */
+function writable(yes) { $("text").disabled = $("send").disabled = !yes; }
+
 async function goTo(id) {
   if (id === "dm") { id = (await postJson("/_drive/home", { person: app.me.name, tab: "messages" })).channel; await load(); }
   app.place = id;
@@ -107,11 +110,13 @@ async function goTo(id) {
   const place = placeOf(id);
   location.hash = `${app.me.name}/${place?.name || "dm"}`;
   drawSide(); drawHead(); drawMessages();
+  writable(true);
   $("text").focus();
 }
 
 export async function become(name) {
   closeModal();
+  writable(false);
   app.me = { name };
   app.place = null;
   app.notices = [];
