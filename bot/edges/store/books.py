@@ -32,6 +32,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.edges.store.codec import from_text
+from bot.edges.store.pen import say
 from bot.edges.store.tables import (
     AgreementRow,
     CardRow,
@@ -49,8 +50,9 @@ from bot.edges.store.tables import (
 
 V = TypeVar("V")
 
-KEPT_LONG = timedelta(days=3)
-"""Requests and leases stay in the books for that long after they are over: people still speak of them."""
+KEPT_LONG = timedelta(days=8)
+"""Requests and leases stay in the books for that long after they are over: people still speak of them, and who lost a card
+asks again at the old place for three working days, which are a week and some hours where only three days are worked."""
 
 KEPT_SHORT = timedelta(days=1)
 """The same for moves."""
@@ -130,7 +132,7 @@ class Decoded:
 
 def pulse(connection: Connection) -> int:
     """How many transactions have changed the books."""
-    return int(connection.exec_driver_sql(PULSE_NOW).scalar_one())
+    return int(say(connection, PULSE_NOW)[0][0])
 
 
 PULSE_NOW = "SELECT beat FROM pulse WHERE name = 'books'"

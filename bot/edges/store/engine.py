@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.edges.store.errors import NotOurs, NotWritable, StoreError, plain_words
+from bot.edges.store.pen import say
 from bot.edges.store.place import Place, refuse_remains
 
 PATIENCE_S = 5
@@ -122,7 +123,7 @@ class Gate:
             transaction = connection.begin()
             try:
                 if self.sqlite:
-                    connection.exec_driver_sql(self._begin_writing)
+                    say(connection, self._begin_writing)
                 elif desk:
                     connection.execute(LOCK_ROW)
                 yield connection
@@ -138,7 +139,7 @@ class Gate:
         self.place.check()
         with plain_words(self.where), self._reader.connect() as connection, connection.begin():
             if self.sqlite:
-                connection.exec_driver_sql("BEGIN")
+                say(connection, "BEGIN")
             yield connection
 
     def glance(self, statement: str) -> list[tuple[Any, ...]]:

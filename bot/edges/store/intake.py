@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, delete, select
 from bot.domain.model import Reading
 from bot.edges.store.beside import READINGS, moved
 from bot.edges.store.codec import from_text, to_text
-from bot.edges.store.record import put
+from bot.edges.store.pen import put
 from bot.edges.store.tables import BootRow, OrderRow, ReadingRow, table
 
 READING, BOOT, ORDER = table(ReadingRow), table(BootRow), table(OrderRow)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from bot.edges.store.codec import from_text, to_text
+from bot.edges.store.pen import add
 from bot.edges.store.tables import OutboxRow, StandingRow, table
 from bot.service.ports import Address, Post, Reply
 
 OUTBOX, STANDING = table(OutboxRow), table(StandingRow)
-NEW = insert(OUTBOX)
 
 
 def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
@@ -31,8 +31,7 @@ def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
                 continue  # overtaken within this very transaction
             row |= _take_place(connection, post)
         rows.append(row)
-    if rows:
-        connection.execute(NEW, rows)
+    add(connection, OUTBOX, rows)
 
 
 def _row(post: Post, now: datetime) -> dict[str, Any]:

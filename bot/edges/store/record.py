@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Table, and_, delete, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Table, and_, delete, or_, select, update
 
 from bot.domain.draft import Changes
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
@@ -31,6 +29,7 @@ from bot.edges.store.books import (
     over_at,
 )
 from bot.edges.store.codec import to_text
+from bot.edges.store.pen import add, put, say
 from bot.edges.store.tables import BootRow, LedgerRow, OrderRow, ReadingRow, TokenRow, table
 from bot.service.ports import Post
 
@@ -42,23 +41,7 @@ ORDER = (Card, Machine, Request, Lease, Move, Agreement)
 """Tables that others point at come first."""
 
 
-def put(connection: Connection, t: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, or overwrite those with the same key."""
-    if rows:
-        connection.execute(_upsert(t, connection.dialect.name, tuple(rows[0])), rows)
-
-
-@cache
-def _upsert(t: Table, dialect: str, columns: tuple[str, ...]) -> Executable:
-    """Made once: building it costs more than running it."""
-    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(t)
-    keys = [c.name for c in t.primary_key]
-    new = {name: statement.excluded[name] for name in columns if name not in keys}
-    return statement.on_conflict_do_update(index_elements=keys, set_=new)
-
-
 NEXT_PULSE = "UPDATE pulse SET beat = beat + 1 WHERE name = 'books'"
-NEW_HOLD, NEW_LINE, NEW_SAID = insert(HOLD), insert(LEDGER), insert(SAID)
 
 
 def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
@@ -95,20 +78,19 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
     if changes.holds:
         # a plain insert: a slot whose turn is taken is refused by the primary key
         rows = [{"slot": h.slot, "turn": h.turn.value, "label": h.label} for h in changes.holds]
-        connection.execute(NEW_HOLD, rows)
+        add(connection, HOLD, rows)
     put(connection, COUNTER, [{"name": name, "last": last} for name, last in changes.numbers])
     for machine in changes.removed:
         connection.execute(update(MACHINE).where(MACHINE.c.uuid == machine.uuid).values(removed=True))
         for t in OF_A_GUEST:
             connection.execute(delete(t).where(t.c.machine == machine.uuid))
         moved(connection, READINGS)
-    if changes.lines:
-        connection.execute(NEW_LINE, [_line(x) for x in changes.lines])
+    add(connection, LEDGER, [_line(x) for x in changes.lines])
     if changes.paused is not None:
         put(connection, WORD, [{"name": "paused", "value": changes.paused}])
     once = _write_said(connection, (*(n.once for n in changes.news), *(p.once for p in posts)), now)
     outbox.write(connection, [p for p in posts if not p.once or p.once in once], now)
-    connection.exec_driver_sql(NEXT_PULSE)
+    say(connection, NEXT_PULSE)
     return once
 
 
@@ -132,6 +114,5 @@ def _write_said(connection: Connection, keys: Iterable[str], now: datetime) -> f
     if not wanted:
         return wanted
     new = wanted - frozenset(connection.execute(select(SAID.c.once).where(SAID.c.once.in_(wanted))).scalars())
-    if new:
-        connection.execute(NEW_SAID, [{"once": k, "at": now} for k in sorted(new)])
+    add(connection, SAID, [{"once": k, "at": now} for k in sorted(new)])
     return new

@@ -24,6 +24,7 @@ from bot.edges.store import books as shelf
 from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, Lost, plain_words
+from bot.edges.store.pen import put
 from bot.edges.store.tables import TokenRow, table
 from bot.edges.store.watch import Watch
 from bot.service.ports import Address, Beside, Post
@@ -234,7 +235,7 @@ class SqlStore:
             outbox.sent(connection, post, now)
             if post.key and at is not None:
                 row = {"audience": post.to, "key": post.key, "channel": at.channel, "ts": at.ts}
-                record.put(connection, outbox.STANDING, [row])
+                put(connection, outbox.STANDING, [row])
 
     def delayed(self, post: Post, until: datetime, why: str) -> None:
         """Not before ``until``."""
@@ -269,7 +270,7 @@ class SqlStore:
     def set_token(self, machine: MachineId, digest: str, now: datetime) -> None:
         """Replace a machine's token by its digest (hex SHA-256)."""
         with self._writing() as (connection, _):
-            record.put(connection, TOKEN, [{"machine": machine, "digest": digest, "at": now}])
+            put(connection, TOKEN, [{"machine": machine, "digest": digest, "at": now}])
 
     def machine_of_token(self, digest: str) -> MachineId | None:
         """Whose token it is."""
@@ -288,7 +289,7 @@ class SqlStore:
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
         """An order for the guest, given with the answer to its next word."""
         with self._writing() as (connection, _):
-            record.put(connection, intake.ORDER, [{"machine": machine, "word": order, "at": now}])
+            put(connection, intake.ORDER, [{"machine": machine, "word": order, "at": now}])
 
     def take_orders(self, machine: MachineId, now: datetime) -> list[str]:
         """The orders that wait for this guest, and forget them."""
@@ -305,7 +306,7 @@ class SqlStore:
         body = to_text(seen)
         with self._writing() as (connection, _):
             beat = beside.moved(connection, beside.LOOKS)
-            record.put(connection, beside.LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
+            put(connection, beside.LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
         with self._cache_lock:
             self._beside.looked(beat, seen)
 
@@ -328,7 +329,7 @@ class SqlStore:
         if self.beside().persons.get(person.id) == person:
             return
         with self._writing() as (connection, _):
-            record.put(connection, beside.PERSON, [{"id": person.id, "body": to_text(person)}])
+            put(connection, beside.PERSON, [{"id": person.id, "body": to_text(person)}])
             beside.moved(connection, beside.PERSONS)
 
     def persons(self) -> list[Person]:
