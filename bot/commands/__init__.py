@@ -6,6 +6,7 @@ A module here is a verb. It has
 - ``WORDS``, how it is called, its name first (names of two words are allowed),
 - ``ADMIN``, whether only admins may say it, ``WRITES``, whether it needs a writing transaction,
 - ``RANK``, its place in the help (1 to 6 are shown first),
+- ``EXAMPLES``, lines that work, each with what it means (``help VERB`` prints them, and a test says them),
 - ``run(ctx: Context) -> Reply``, which reads the line, calls the rules on ``ctx.draft`` and returns an answer of ``service.words``.
 
 A verb makes the transitions of a *person* only and calls no vCenter. Refusals are raised. No verb imports another: what they share is in
@@ -37,7 +38,16 @@ def _verb(name: str) -> Verb:
     usage, colon, help = (module.__doc__ or "").strip().split("\n")[0].partition(": ")
     if not colon:
         raise ValueError(f"the docstring of {module.__name__} begins with `USAGE: what it does`")
-    return Verb(tuple(module.WORDS), usage, help, module.ADMIN, module.WRITES, module.RANK, _with_line(module.run))
+    return Verb(
+        tuple(module.WORDS),
+        usage,
+        help,
+        module.ADMIN,
+        module.WRITES,
+        module.RANK,
+        _with_line(module.run),
+        tuple(module.EXAMPLES),
+    )
 
 
 def _with_line(run: Callable[[Context], Reply]) -> Callable[[Context], Reply]:

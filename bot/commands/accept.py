@@ -14,6 +14,13 @@ ADMIN = False
 WRITES = True
 RANK = 9
 
+EXAMPLES = (
+    ("accept now", "it may restart at once"),
+    ("accept #12 tonight", "the offer for #12, with a restart tonight"),
+    ("accept when done", "as soon as nothing runs there"),
+    ("accept at 18:00 hard", "switched off hard if it does not shut down"),
+)
+
 HINT = "accept now, accept #12 tonight"
 
 

@@ -15,6 +15,12 @@ ADMIN = False
 WRITES = True
 RANK = 17
 
+EXAMPLES = (
+    ("adopt T4-2", "the card in your machine is yours, with the usual end"),
+    ("adopt T4-2 until fri 18:00", "until then"),
+    ("adopt T4-2 @bob", "for another owner of the machine"),
+)
+
 HINT = "adopt T4-2, adopt T4-2 @bob until fri 18:00"
 
 

@@ -17,6 +17,11 @@ ADMIN = True
 WRITES = True
 RANK = 11
 
+EXAMPLES = (
+    ("done", "the only restart that waits for a person"),
+    ("done m7", "this one"),
+)
+
 HINT = "done m7"
 
 

@@ -13,6 +13,11 @@ ADMIN = True
 WRITES = True
 RANK = 25
 
+EXAMPLES = (
+    ("drain T4-2 because its fan is loud", "lent to nobody from now on; the reason is public"),
+    ("drain T4-1 T4-2 because the host is moved", "two at once"),
+)
+
 HINT = "drain T4-2 because its fan is loud"
 
 

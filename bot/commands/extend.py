@@ -15,6 +15,12 @@ ADMIN = False
 WRITES = True
 RANK = 4
 
+EXAMPLES = (
+    ("extend 4h", "your only card, four hours longer"),
+    ("extend until tomorrow 18:00", "until then"),
+    ("extend #12 2 days", "the card of #12"),
+)
+
 HINT = "extend 4h, extend #12 until tomorrow 18:00"
 
 

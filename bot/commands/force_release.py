@@ -15,6 +15,11 @@ ADMIN = True
 WRITES = True
 RANK = 27
 
+EXAMPLES = (
+    ("force release #12 because the demo needs it", "the reason is public"),
+    ("force release T4-1 because its owner is away", "by its card"),
+)
+
 HINT = "force release #12 because the demo needs it"
 
 

@@ -15,6 +15,12 @@ ADMIN = False
 WRITES = True
 RANK = 14
 
+EXAMPLES = (
+    ("keep", "your only card that is on its way back"),
+    ("keep T4-1", "this one"),
+    ("keep #12 until fri 18:00", "and longer"),
+)
+
 HINT = "keep, keep T4-1, keep #12 until fri 18:00"
 
 

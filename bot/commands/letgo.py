@@ -14,6 +14,12 @@ ADMIN = False
 WRITES = True
 RANK = 18
 
+EXAMPLES = (
+    ("letgo T4-2", "its machine restarts when you say so"),
+    ("letgo T4-2 tonight", "in a restart tonight"),
+    ("letgo T4-2 when done", "as soon as nothing runs there"),
+)
+
 HINT = "letgo T4-2 tonight"
 
 

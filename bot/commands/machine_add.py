@@ -15,6 +15,11 @@ ADMIN = True
 WRITES = True
 RANK = 20
 
+EXAMPLES = (
+    ("machine add vm-r owners @bob", "with its owner"),
+    ("machine add vm-r owners @bob @ada", "with two owners"),
+)
+
 HINT = "machine add vm-r owners @bob @ada"
 
 

@@ -11,6 +11,8 @@ ADMIN = True
 WRITES = False
 RANK = 24
 
+EXAMPLES = (("machine list", "all of them"),)
+
 
 def run(ctx: Context) -> Reply:
     """All machines."""

@@ -13,6 +13,11 @@ ADMIN = True
 WRITES = True
 RANK = 22
 
+EXAMPLES = (
+    ("machine owners vm-r @ada", "one owner instead of those before"),
+    ("machine owners vm-r @bob @ada", "two owners"),
+)
+
 HINT = "machine owners vm-r @bob @ada"
 
 

@@ -13,6 +13,8 @@ ADMIN = True
 WRITES = True
 RANK = 21
 
+EXAMPLES = (("machine remove vm-r", "I do not touch it any more"),)
+
 HINT = "machine remove vm-r"
 
 

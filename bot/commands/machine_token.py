@@ -15,6 +15,8 @@ ADMIN = True
 WRITES = True
 RANK = 23
 
+EXAMPLES = (("machine token vm-r", "for its agent"),)
+
 HINT = "machine token vm-r"
 
 

@@ -11,6 +11,8 @@ ADMIN = False
 WRITES = False
 RANK = 7
 
+EXAMPLES = (("mine", "what you have, and what you wait for"),)
+
 
 def run(ctx: Context) -> Reply:
     """What the person has, waits for, and has agreed to."""

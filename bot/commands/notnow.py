@@ -14,6 +14,12 @@ ADMIN = False
 WRITES = True
 RANK = 11
 
+EXAMPLES = (
+    ("notnow", "the restart that is next"),
+    ("notnow vm-r", "of this machine"),
+    ("notnow vm-r undo", "it may restart after all"),
+)
+
 HINT = "notnow, notnow vm-r, notnow vm-r undo"
 
 

@@ -15,6 +15,11 @@ ADMIN = False
 WRITES = True
 RANK = 10
 
+EXAMPLES = (
+    ("pass", "what is offered to you now"),
+    ("pass #12", "what is offered for #12"),
+)
+
 HINT = "pass, pass #12"
 
 

@@ -12,6 +12,11 @@ ADMIN = True
 WRITES = True
 RANK = 28
 
+EXAMPLES = (
+    ("pause", "at once"),
+    ("pause because the host is being patched", "with a public reason"),
+)
+
 
 def run(ctx: Context) -> Reply:
     """No call to vCenter is begun before ``resume``, also none that would put a machine on again."""

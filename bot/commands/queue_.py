@@ -11,6 +11,8 @@ ADMIN = False
 WRITES = False
 RANK = 8
 
+EXAMPLES = (("queue", "everybody in line"),)
+
 
 def run(ctx: Context) -> Reply:
     """Everybody in line."""

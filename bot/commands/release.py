@@ -20,6 +20,13 @@ ADMIN = False
 WRITES = True
 RANK = 5
 
+EXAMPLES = (
+    ("release", "your only card, or your place in line; it restarts when you say so"),
+    ("release T4-1 now", "with a restart at once"),
+    ("release #12 tonight", "with a restart tonight"),
+    ("release all when done", "as soon as nothing runs there"),
+)
+
 HINT = "release, release T4-1 now, release #12 tonight, release all when done"
 
 Thing = Request | Lease

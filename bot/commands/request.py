@@ -21,6 +21,13 @@ ADMIN = False
 WRITES = True
 RANK = 1
 
+EXAMPLES = (
+    ("request 1", "one card, for your only machine"),
+    ("request 2 T4 on vm-r until fri 18:00", "two, until then"),
+    ("request 1 for 8h restart any time today", "your machine may restart for it today"),
+    ("request 1 restart ask because my paper", "you are asked before it restarts; the reason is public"),
+)
+
 NOT_YET = {
     "partly": "not possible yet: all cards of a request come together; ask for fewer, or twice",
     "urgent": "not possible yet: the order is first come, first served",

@@ -12,6 +12,8 @@ ADMIN = True
 WRITES = True
 RANK = 29
 
+EXAMPLES = (("resume", "from the next round on"),)
+
 
 def run(ctx: Context) -> Reply:
     """From the next round on."""

@@ -15,6 +15,8 @@ ADMIN = False
 WRITES = True
 RANK = 12
 
+EXAMPLES = (("start vm-r", "with its card, if it has one"),)
+
 HINT = "start vm-r"
 
 

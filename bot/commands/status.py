@@ -11,6 +11,8 @@ ADMIN = False
 WRITES = False
 RANK = 2
 
+EXAMPLES = (("status", "the board, your cards and your place"),)
+
 
 def run(ctx: Context) -> Reply:
     """The board, my cards and my place in one answer."""

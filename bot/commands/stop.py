@@ -15,6 +15,11 @@ ADMIN = False
 WRITES = True
 RANK = 13
 
+EXAMPLES = (
+    ("stop", "the only restart of your machines"),
+    ("stop m7", "this one"),
+)
+
 HINT = "stop m7"
 
 

@@ -13,6 +13,8 @@ ADMIN = True
 WRITES = True
 RANK = 26
 
+EXAMPLES = (("undrain T4-2", "it may be lent again"),)
+
 HINT = "undrain T4-2"
 
 

@@ -14,6 +14,13 @@ ADMIN = False
 WRITES = False
 RANK = 3
 
+EXAMPLES = (
+    ("why", "your own request or card"),
+    ("why #12", "this one"),
+    ("why @bob", "what bob waits for or has"),
+    ("why T4-1", "this card"),
+)
+
 HINT = "why, why #12, why @bob, why T4-1"
 
 

@@ -1,7 +1,7 @@
-"""window [MACHINE] [now / tonight / nights / when done / at 18:00] [remove]: when your machine may restart
+"""window [MACHINE] [now / today / tonight / nights / weekdays 22:00-06:00 / when done / at 18:00 / ask] [hard] [even if busy] [remove]: when your machine may restart
 
-Always announced first. Without a time it says what is agreed. Also understood: ``ask`` (ask me first), ``weekdays 22:00-06:00``, ``hard``
-(switched off hard if it does not shut down), ``even if busy`` (a standing window that holds although something runs).
+Always announced first. Without a time it says what is agreed. ``ask`` is ask me first, ``hard``: switched off hard if it does not shut down,
+``even if busy``: a standing window that holds although something runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ WORDS = ("window", "windows", "restart")
 ADMIN = False
 WRITES = True
 RANK = 6
+
+EXAMPLES = (
+    ("window vm-r today", "any time until midnight"),
+    ("window weekdays 22:00-06:00", "every working day's night, if nothing runs then"),
+    ("window nights even if busy", "every night, although something runs"),
+    ("window when done", "as soon as nothing runs there"),
+    ("window at 18:00 hard", "switched off hard if it does not shut down"),
+    ("window ask", "you are asked each time"),
+    ("window nights remove", "no longer at nights"),
+)
 
 HINT = "window vm-r tonight, window nights, window at 18:00, window when done, window nights remove"
 

@@ -267,7 +267,9 @@ class _Ear:
         raise Unclear(text=self._shown(self.at, 5), hint=near or f"restart {WINDOW_HINT}")
 
     def _named(self) -> bool:
-        if name := self._machine_at(self.at):
+        name = self._machine_at(self.at)
+        # A machine that is called like a time is meant only as long as none was named: `window vm-r today`.
+        if name and (self.machine in (None, name[0]) or not self._run(self.at, self._is_time)):
             self._take_machine(*name)
             return True
         word = self.low[self.at]

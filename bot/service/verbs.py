@@ -28,6 +28,7 @@ class Verb:
     writes: bool  # needs a writing transaction
     rank: int  # place in the help; 1 to 6 are shown first
     run: Callable[[Context], Reply]  # does it
+    examples: tuple[tuple[str, str], ...] = ()  # lines that work, each with what it means
 
 
 class Verbs:

@@ -129,3 +129,34 @@ def test_help_all_hides_what_only_admins_may(house: House) -> None:
     text = text_of(house.say("bob", "help all"))
     assert "machine add" not in text
     assert "notnow" in text
+
+
+@pytest.mark.parametrize("word", ["hard", "even if busy", "today", "ask", "weekdays", "when done"])
+def test_help_all_has_every_word_of_a_restart(house: House, word: str) -> None:
+    assert word in text_of(house.say("bob", "help all"))
+
+
+EXAMPLES = [(verb, line) for verb in VERBS.all for line, _ in verb.examples]
+
+
+@pytest.mark.parametrize("verb", VERBS.all, ids=lambda verb: verb.words[0])
+def test_help_with_a_word_says_what_it_does_and_shows_lines(house: House, verb: Verb) -> None:
+    for name in verb.words:
+        reply = house.say("bob", f"help {name}") if name else house.say("bob", "help status")
+        first = text_of(reply).split("\n")[0]
+        assert reply.ok and first.startswith(verb.words[0]) and verb.help[:200] in first
+        assert verb.examples and all(f"/gpu {line}" in text_of(reply) for line, _ in verb.examples)
+
+
+@pytest.mark.parametrize(("verb", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
+def test_an_example_of_the_help_is_understood(house: House, verb: Verb, line: str) -> None:
+    """Said in a house where not all of it exists, it may be refused, but for that reason alone."""
+    assert VERBS.find(line)[0] is verb
+    said = text_of(house.say("dana" if verb.admin else "bob", line))
+    assert "I do not understand" not in said and "broke" not in said
+
+
+def test_help_with_a_word_of_nobody_names_the_nearest(house: House) -> None:
+    reply = house.say("bob", "help reqest")
+    assert not reply.ok and [button.says for button in reply.buttons] == ["help request", "help"]
+    assert house.say("bob", "hello there").ok

@@ -213,6 +213,8 @@ def test_a_machine_may_be_called_like_a_time() -> None:
     assert heard("on nights", machines=MACHINES).machine == "nights"
     assert heard("nights", machines=MACHINES).machine == "nights"
     assert heard("restart nights", machines=MACHINES).window == NIGHTS
+    both = heard("vm-r nights", machines=MACHINES)
+    assert (both.machine, both.window) == ("vm-r", NIGHTS), "the machine is named already"
 
 
 # ---- refusals -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot import commands
 from bot.domain.model import (
     Hold,
     LeaseState,
@@ -280,6 +281,7 @@ def test_a_stop_that_comes_after_the_shutdown_says_that_it_cannot_be_called_back
 # ---- everything keeps the rules ------------------------------------------------------------------------------------
 
 VERBS = [("request [N] [KIND] " + "[more] " * 20, "asks"), ("why", "why you wait")]
+WINDOW = next(verb for verb in commands.found().all if verb.words[0] == "window")
 RETURNED = replace(w.RETURNING, reason="let go")
 
 EVERY: dict[str, Callable[[words.Scene], Reply]] = {
@@ -319,6 +321,7 @@ EVERY: dict[str, Callable[[words.Scene], Reply]] = {
     "machine list": lambda s: words.machine_list(s),
     "machine token": lambda s: words.machine_token(s, w.R, "t0ken"),
     "help": lambda s: words.helped(s, w.BOB, VERBS, False),
+    "help window": lambda s: words.helped_with(s, WINDOW),
     "help all": lambda s: words.helped(s, w.DANA, VERBS, True),
     "status": lambda s: words.status(s, w.ADA.id),
     "mine": lambda s: words.mine(s, w.DANA.id),
@@ -347,7 +350,7 @@ def test_every_answer_keeps_the_rules_in_every_world(answer: str, world: str) ->
 def test_every_public_function_is_asked() -> None:
     asked = {"Scene", "news", "refusal", "board", "move_message", "terminal", "flat"}
     named = {name.split()[0] for name in EVERY} | {name.replace(" ", "_") for name in EVERY} | asked
-    spoken = {"released", "helped", "asks_first"} | named
+    spoken = {"released", "helped", "helped_with", "asks_first"} | named
     assert set(words.__all__) <= spoken
 
 

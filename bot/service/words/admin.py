@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.domain.model import Card, Lease, Machine, Person, Request
 from bot.domain.queue import line
 from bot.service.ports import Code, LineOf, Name, Reply
+from bot.service.verbs import Verb
 from bot.service.words.answers_cards import forced as forced_card
 from bot.service.words.board import View, paused_by
 from bot.service.words.common import (
@@ -222,7 +223,7 @@ def helped(scene: Scene, person: Person, shown: Sequence[tuple[str, str]], whole
     machines = sorted(
         (m for m in scene.books.machines.values() if person.id in m.owners and not m.gone), key=lambda m: m.name
     )
-    lines = [ln(command(scene.policy, tidy(_short(usage, whole), 120)), ": ", tidy(text, 120)) for usage, text in shown]
+    lines = [ln(command(scene.policy, tidy(_short(usage, whole), 160)), ": ", tidy(text, 120)) for usage, text in shown]
     return say(
         head(
             "Everything you can say, words in any order:" if whole else "I lend GPUs. Say what you need, in any order:"
@@ -238,11 +239,25 @@ def helped(scene: Scene, person: Person, shown: Sequence[tuple[str, str]], whole
     )
 
 
+def helped_with(scene: Scene, verb: Verb) -> Reply:
+    """The answer to ``help VERB``: what it does, how it is typed, and lines that work."""
+    others = [word for word in verb.words[1:] if word]
+    return say(
+        head(Code(verb.words[0]), f": {tidy(verb.help, 200)}", "." if not verb.help.endswith(".") else ""),
+        ln("All of it: ", command(scene.policy, verb.usage)) if " " in verb.usage.removeprefix(verb.words[0]) else None,
+        *[ln(command(scene.policy, line), f": {means}") for line, means in verb.examples],
+        ln("The same: ", listed([Code(word) for word in others]), ".") if others else None,
+        ln("Only admins may say it.") if verb.admin else None,
+        buttons=(button("More", "help all"),),
+    )
+
+
 def _short(usage: str, whole: bool) -> str:
     """How a verb is typed; in the short help without what is rarely said."""
     if whole or len(usage) <= 60:
         return usage
-    return f"{usage[: usage.rfind(']', 0, 60) + 1]} …"
+    whole_choices, some_choices = usage.rfind("]", 0, 60) + 1, usage.rfind(" / ", 0, 60)
+    return f"{usage[:whole_choices]} …" if whole_choices > 30 or some_choices < 0 else f"{usage[:some_choices]} / …]"
 
 
 def _you(scene: Scene, person: Person, machines: Sequence[Machine]) -> LineOf:
