@@ -21,11 +21,13 @@ HINT = "start vm-r"
 
 
 def run(ctx: Context) -> Reply:
-    """Ask for the power-on; the next round makes it."""
+    """Ask for the power-on; the next round makes it. An admin may ask for one that could not be started."""
     heard = ctx.hear()
     ctx.clear(heard, HINT)
-    machine = ctx.own_machine(heard.machine)
+    admin = ctx.person.id in set(ctx.people.admins())
+    named = ctx.machine_named(heard.machine) if admin and heard.machine else None
+    machine = named or ctx.own_machine(heard.machine)
     if ctx.seen is not None and Sight(ctx.draft.cards, ctx.seen, ctx.readings).power(machine.uuid) is Power.ON:
         raise NotPossible(what="start", why=f"{machine.name} is on already")
-    moves.start(ctx.draft, machine, ctx.person.id)
+    moves.start(ctx.draft, machine, ctx.person.id, admin=admin)
     return words.started(ctx.scene(), machine)

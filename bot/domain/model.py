@@ -174,6 +174,7 @@ class Request:
     rest: Rest | None = None  # only while queued
     offer: Offer | None = None  # only while offered
     silences: int = 0  # offers in a row without an answer
+    question: datetime | None = None  # since when it is asked whether it is still wanted; None: that is not asked
     told: datetime | None = None  # when a promise was last given
     changed: datetime | None = None  # last transition
 
@@ -220,6 +221,7 @@ class Lease:
     windowed: bool = (
         False  # a time for its restart was agreed when last looked; when that is lost, its owners are asked
     )
+    question: datetime | None = None  # since when its owners are asked for a time to restart; None: they are not
     fault: str = ""  # its guest reported a broken card: set aside when it comes off
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
@@ -298,7 +300,7 @@ class Call:
     asked: datetime  # when written
     run: str  # id of the bot process that makes it; another process knows that the answer is lost
     outcome: Outcome = Outcome.ASKED  # what became of it
-    reason: str = ""  # plain words of a refusal
+    reason: str = ""  # plain words of a refusal; while asked again, those of the last answer
     again_at: datetime | None = None  # not before then
     answered: datetime | None = None  # when the outcome was written; only looks begun later show its effect
     card: str = ""  # PCI address of the card to blame, if one is
@@ -525,8 +527,8 @@ class Books:
 
     cards: Mapping[SlotId, Card] = field(default_factory=dict)
     machines: Mapping[MachineId, Machine] = field(default_factory=dict)
-    requests: Mapping[int, Request] = field(default_factory=dict)  # open, and those over for less than 3 days
-    leases: Mapping[str, Lease] = field(default_factory=dict)  # open, and those over for less than 3 days
+    requests: Mapping[int, Request] = field(default_factory=dict)  # open, and those over for less than 8 days
+    leases: Mapping[str, Lease] = field(default_factory=dict)  # open, and those over for less than 8 days
     holds: frozenset[Hold] = frozenset()
     moves: Mapping[int, Move] = field(default_factory=dict)  # open, and those over for less than a day
     agreements: Mapping[int, Agreement] = field(default_factory=dict)  # open

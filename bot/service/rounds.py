@@ -40,6 +40,9 @@ DRY_AHEAD = timedelta(minutes=30)
 DRY_EVERY = timedelta(minutes=10)
 """See DRY_AHEAD."""
 
+DRY_AGAIN = timedelta(seconds=30)
+"""The same for one in whose way something stood: it may be gone."""
+
 QUIET_STATES = frozenset({MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED})
 """Moves that need no hurry."""
 
@@ -255,7 +258,8 @@ class Rounds:
         if step is None:
             return
         near = ahead[1].start - now <= DRY_AHEAD
-        if last is not None and last.step == step and not near and now - last.at < DRY_EVERY:
+        every = DRY_AGAIN if last is not None and last.blockers else DRY_EVERY
+        if last is not None and last.step == step and not near and now - last.at < every:
             self._dry[move.number] = last
             return
         try:

@@ -412,7 +412,7 @@ def test_release_of_some_is_a_part_with_a_letter_that_is_not_given_twice() -> No
     part = world.release("ada", lease.label, ("T4-1",), "now")
     assert part.label == f"{lease.label}b" and world.lease(lease.label).slots == ("T4-2", "T4-3")
     world.until(lambda: world.lease(part.label).state is LeaseState.ENDED, 15 * MIN)
-    world.pass_time(4 * DAY, 30 * MIN)
+    world.pass_time(9 * DAY, 30 * MIN)
     assert part.label not in world.books.leases, "it left the books"
     assert world.release("ada", lease.label, ("T4-2",)).label == f"{lease.label}c"
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain import leases, moves, pool, windows
-from bot.domain.decide import decide
 from bot.domain.errors import NotPossible, TooLate
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import CallKind, Job, LeaseState, MoveState, Power, RequestState
@@ -74,8 +73,8 @@ def test_a_blocker_is_told_once_and_looked_at_each_round(what: str) -> None:
 def test_a_blocker_of_the_dry_run_stops_it() -> None:
     world = World()
     reach(world, MoveState.PLANNED, "tonight")
-    world.do(lambda d: decide(
-        d, world.look(), {}, world.people, world.policy, world.run, {1: ("only 41 GB of memory are free",)}))  # fmt: skip
+    world.dry_runs = {1: ("only 41 GB of memory are free",)}
+    world.pass_time(2 * MIN)
     assert world.move("vm-r").blockers == ("only 41 GB of memory are free",) and world.told(NewsKind.BLOCKED, "admins")
 
 

@@ -291,7 +291,31 @@ def test_forced_by_an_admin_before_it_worked_its_person_is_told() -> None:
     number = world.request("bob", "vm-r", window="tonight").number
     world.round()
     world.do(lambda d: leases.force(d, d.leases[str(number)], "dana", "the demo"))
-    assert world.lease(number).state is LeaseState.ENDED and world.told(NewsKind.RETURNING, "bob")
+    assert world.lease(number).state is LeaseState.ENDED and not world.told(NewsKind.RETURNING)
+    request, told = world.req(number), world.told(NewsKind.BACK_IN_LINE, "bob")
+    assert request.state is RequestState.QUEUED and request.rest is None
+    assert [(n.who, n.reason) for n in told] == [("dana", "the demo")]
+
+
+def test_forced_by_an_admin_while_it_is_put_in_it_waits_at_its_old_place_when_it_is_out() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", window="now").number
+    asked = world.req(number).asked
+    world.until(lambda: world.vms["vm-r"].cards, 10 * MIN, timedelta(seconds=5))
+    world.do(lambda d: leases.force(d, d.leases[str(number)], "dana", "the demo"))
+    assert world.lease(number).state is LeaseState.RETURNING and len(world.told(NewsKind.RETURNING, "bob")) == 1
+    world.until(lambda: world.lease(number).state is LeaseState.ENDED, 30 * MIN)
+    assert world.req(number).state is not RequestState.WITHDRAWN and world.req(number).asked == asked
+    assert world.told(NewsKind.BACK_IN_LINE, "bob")[-1].who == "dana"
+
+
+def test_given_up_by_another_owner_of_its_machine_it_is_withdrawn() -> None:
+    world = World()
+    world.do(lambda d: pool.set_owners(d, d.machines["uuid-vm-r"], ("bob", "carol"), "dana"))
+    number = world.request("bob", "vm-r", window="tonight").number
+    world.round()
+    world.release("carol", str(number))
+    assert world.req(number).state is RequestState.WITHDRAWN
 
 
 # ---- passed: what wakes it, and what does not

@@ -115,6 +115,8 @@ class World:
         self.refuse: dict[tuple[str, CallKind], tuple[str, str]] = {}  # (vm, kind) -> (reason, card)
         self.again: dict[tuple[str, CallKind], int] = {}  # (vm, kind) -> how often to be told "again"
         self.lose: set[tuple[str, CallKind]] = set()  # executed, but the answer is lost (needs a new run)
+        self.dry_runs: dict[int, tuple[str, ...]] = {}  # move -> what its dry run finds
+        self.last_look: datetime | None = None
         self.connected, self.maintenance, self.looking = True, False, True
         self.skew = timedelta(0)  # vCenter's clock against the bot's
         self.past: dict[str, Lease] = {}  # leases that left the books
@@ -139,8 +141,8 @@ class World:
         assert len(keys) == len(set(keys)), f"two holds of a kind on a slot: {sorted(draft.holds, key=str)}"
         self._told(changes.news)
         self.lines += changes.lines
-        requests = {k: r for k, r in draft.requests.items() if not self._left(r.changed, r.state in OVER, 3)}
-        leases = {k: x for k, x in draft.leases.items() if not self._left(x.changed, x.state not in OPEN_LEASE, 3)}
+        requests = {k: r for k, r in draft.requests.items() if not self._left(r.changed, r.state in OVER, 8)}
+        leases = {k: x for k, x in draft.leases.items() if not self._left(x.changed, x.state not in OPEN_LEASE, 8)}
         moves = {k: m for k, m in draft.moves.items() if not self._left(m.changed, m.state not in OPEN_MOVE, 1)}
         self.past |= {k: x for k, x in draft.leases.items() if k not in leases}
         self.gone_requests |= {k: r for k, r in draft.requests.items() if k not in requests}
@@ -175,7 +177,7 @@ class World:
         return SeenMachine(
             "lab", vm.uuid, vm.shown or vm.name, "host-1", vm.power, tuple(sorted(vm.cards)),
             boot=vm.boot + self.skew if vm.power is Power.ON else None, template=vm.template, question=vm.question,
-            unknown=vm.unknown or not self.connected, tools=vm.power is Power.ON, memory_mb=65536,
+            unknown=vm.unknown or not self.connected, tools=vm.power is Power.ON and self.now - vm.boot >= vm.boot_takes, memory_mb=65536,
         )  # fmt: skip
 
     def look(self) -> Seen | None:
@@ -301,7 +303,12 @@ class World:
                 if asked is not None and self.now - asked < self.policy.late_off:
                     self.ours[vm.name] = self.now
         seen = self.look()
-        self.do(lambda d: decide(d, seen, self.readings(), self.people, self.policy, self.run, {}, jump))
+        self.do(
+            lambda d: decide(
+                d, seen, self.readings(), self.people, self.policy, self.run, self.dry_runs, jump, self.last_look
+            )
+        )
+        self.last_look = seen.at if seen is not None else self.last_look
         self.perform()
 
     def pass_time(self, amount: timedelta, step: timedelta = timedelta(seconds=15)) -> None:

@@ -342,7 +342,7 @@ def test_a_decision_that_breaks_is_rolled_back_logged_and_tried_again(
 def test_blockers_are_told_before_the_window(house: House) -> None:
     house.lab.blockers = ["esx-01 has only 41 GB of memory free"]
     house.say("bob", "request 1 restart tonight")
-    house.round(3)
+    go(house, 2)
     assert any("41 GB" in text for text in house.voice.said_to("U2BOB"))
     assert house.lab.calls == []
     house.lab.blockers = []

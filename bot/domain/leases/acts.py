@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from bot.domain import hours
@@ -28,6 +29,7 @@ from bot.domain.model import (
 from bot.domain.news import News, NewsKind
 from bot.domain.planner import end_of
 from bot.domain.policy import Policy
+from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters
 from bot.domain.spoken import instant_words, limit_words
 
@@ -205,7 +207,11 @@ def force(draft: Draft, lease: Lease, by: PersonId, reason: str) -> Lease:
         lease = _release_moving(draft, lease, by, reason)
     elif lease.state is not LeaseState.RETURNING:
         raise TooLate(state=str(lease.state), number=lease.label, why="it is over already")
-    draft.tell(News(NewsKind.RETURNING, lease.person, lease=lease, who=by, reason=reason))
+    if lease.state in OPEN_LEASE:  # one that never worked is over, and its person hears of the place in line
+        lease = replace(lease, question=draft.now)
+        draft.put(lease)
+        key = window_key(lease.label)
+        draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, who=by, reason=reason))
     return lease
 
 

@@ -63,19 +63,30 @@ def _request_after(draft: Draft, lease: Lease, event: On, why: str, by: PersonId
         return
     if lease.active_since is not None:
         step(draft, request, On.LEASE_OVER, by=by, why=why)
-    elif event in (On.RELEASE, On.RELEASE_EARLY) or by == lease.person:  # also: released on its way, and off by now
+    elif _by_its_people(draft, lease, by):  # also: released on its way, and off by now
         step(draft, request, On.LEASE_GIVEN_UP, by=by, why=why)
     else:
-        queue_again(draft, request, why, rest)
+        queue_again(draft, request, why, rest, by=by)
+
+
+def _by_its_people(draft: Draft, lease: Lease, by: PersonId) -> bool:
+    """Whether its holder, or an owner of its machine, ended it: an admin's word gives nobody's request up."""
+    machine = draft.machines.get(lease.machine)
+    return by == lease.person or (machine is not None and by in machine.owners)
 
 
 def queue_again(
-    draft: Draft, request: Request, why: str, rest: Rest | None = None, event: On = On.LEASE_FAILED_EARLY
+    draft: Draft,
+    request: Request,
+    why: str,
+    rest: Rest | None = None,
+    event: On = On.LEASE_FAILED_EARLY,
+    by: PersonId = BOT,
 ) -> Request:
-    """Back in line at the old place, told why."""
-    request = step(draft, request, event, why=why, rest=rest, offer=None)
+    """Back in line at the old place, told why and by whom."""
+    request = step(draft, request, event, by=by, why=why, rest=rest, offer=None)
     machine = draft.machines.get(request.machine)
-    draft.tell(News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, reason=why))
+    draft.tell(News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, who=by, reason=why))
     return request
 
 
@@ -86,7 +97,9 @@ def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: 
         if hold.slot in slots:
             draft.free(lease.label, (hold.slot,))
             draft.hold(hold.slot, hold.turn, label)
-    part = replace(lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0, windowed=False)
+    part = replace(
+        lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0, windowed=False, question=None
+    )
     part = step(draft, part, event, by=by, why=why, new=True)
     rest = tuple(s for s in lease.slots if s not in slots)
     draft.put(replace(draft.leases[lease.label], slots=rest))
@@ -109,7 +122,7 @@ def broken(draft: Draft, lease: Lease, why: str) -> Lease:
     for hold in draft.held(lease.label):
         draft.free(lease.label, (hold.slot,))
         draft.hold(hold.slot, hold.turn, label)
-    part = replace(lease, label=label, reason=why, windowed=False)
+    part = replace(lease, label=label, reason=why, windowed=False, question=None)
     step(draft, lease, On.BROKEN, why=why, reason=why)
     part = step(draft, part, On.BROKEN, why=why, new=True)
     request = draft.requests.get(lease.request)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.errors import NotPossible, NotYours, TooLate
+from bot.domain.errors import NotPossible, NotYours, Paused, TooLate
 from bot.domain.lifecycle import OPEN_MOVE, On, step
 from bot.domain.model import (
     Agreement,
@@ -81,11 +81,19 @@ def done(draft: Draft, move: Move, by: PersonId) -> Move:
     return tell(draft, step(draft, move, On.MENDED, by=by, why="an admin says it is done", steps=steps))
 
 
-def start(draft: Draft, machine: Machine, by: PersonId) -> Move:
-    """Start a machine that is off with its devices on it: a power cycle whose first half is done."""
-    if by not in machine.owners:
-        raise NotYours(what=machine.name, owners=machine.owners)
+def start(draft: Draft, machine: Machine, by: PersonId, *, admin: bool = False) -> Move:
+    """Start a machine that is off with its devices on it: a power cycle whose first half is done.
+
+    :param admin: said by an admin, who may have one started that is stuck
+    :raises Paused: nothing is started; whoever wants it on starts it in vCenter
+    """
     move = next((m for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE), None)
+    stuck = move is not None and move.state is MoveState.STUCK
+    if by not in machine.owners and not (admin and stuck):
+        raise NotYours(what=machine.name, owners=machine.owners)
+    if draft.paused:
+        who, _, why = draft.paused.partition(" ")
+        raise Paused(machine=machine.name, who=who, why=why)
     if move is not None:
         if move.state not in (MoveState.PLANNED, MoveState.CHANGING, MoveState.STUCK):
             raise TooLate(

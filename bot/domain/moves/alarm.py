@@ -1,7 +1,7 @@
 """A machine that is off because of us, and stays off longer than planned: its owners are told why, once, and when it is on again.
 
 Called by ``settle`` for each move under way, whatever the look shows. Three causes: nobody can look (vCenter or the host is away), somebody
-paused all acting, or vCenter does not do what it is asked. It begins nothing and undoes nothing.
+paused all acting, or vCenter takes longer, or answers "again". It begins nothing and undoes nothing.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Machine, Move, MoveState, Outcome, Power
+from bot.domain.model import BOT, Machine, Move, MoveState, Power
 from bot.domain.moves.calls import tell
 from bot.domain.moves.common import Round
 from bot.domain.news import News, NewsKind
@@ -19,7 +20,7 @@ BLIND = timedelta(seconds=90)
 """Without a look for that long, owners are told: a look that is only late is no news."""
 
 HELD_UP = timedelta(minutes=5)
-"""Off for that long while vCenter answers "again", owners are told."""
+"""Off for that long, and longer than a restart of the machine usually takes, owners are told."""
 
 UNSEEN, HIDDEN, PAUSED, AGAIN = "unseen", "hidden", "paused", "again"
 """Causes, as ``Move.alarmed`` keeps them; unseen: vCenter does not answer, hidden: it does, and cannot see the machine."""
@@ -36,7 +37,7 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
         if move.alarmed:
             _clear(draft, machine, move)
         return
-    cause = _cause(draft, move, power)
+    cause = _cause(draft, ctx, machine, move, power)
     if cause == UNSEEN and ctx.sight.complete(machine.vcenter):
         cause = HIDDEN
     if not cause or cause == move.alarmed:
@@ -61,7 +62,7 @@ def _looked(draft: Draft, number: int, power: Power | None) -> Move:
     return move
 
 
-def _cause(draft: Draft, move: Move, power: Power | None) -> str:
+def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power | None) -> str:
     """Why a machine that we put off stays off longer than planned; "" it does not."""
     if not (move.was_on or move.wants_on):
         return ""
@@ -72,10 +73,8 @@ def _cause(draft: Draft, move: Move, power: Power | None) -> str:
         return ""
     if power is None:
         return UNSEEN if move.blind_since is not None and draft.now - move.blind_since >= BLIND else ""
-    call = move.call
-    again = call is not None and call.outcome is Outcome.AGAIN
-    held_up = move.off_at is not None and draft.now - move.off_at >= HELD_UP
-    return AGAIN if again and held_up and not draft.paused else ""
+    longest = max(HELD_UP, windows.usual(machine, ctx.policy))
+    return AGAIN if move.off_at is not None and draft.now - move.off_at >= longest else ""
 
 
 def _clear(draft: Draft, machine: Machine, move: Move) -> None:

@@ -54,8 +54,10 @@ def call(
     empties: bool = False,
 ) -> dict[str, Any]:
     """The fields of a move that write the next call down (for ``lifecycle.step``)."""
+    last = move.call
+    why = last.reason if last is not None and last.kind is kind and last.outcome is Outcome.AGAIN else ""
     return {
-        "call": Call(move.calls + 1, kind, draft.now, run, puts=puts, takes=takes, empties=empties),
+        "call": Call(move.calls + 1, kind, draft.now, run, reason=why, puts=puts, takes=takes, empties=empties),
         "calls": move.calls + 1,
     }
 

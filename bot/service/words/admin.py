@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.model import Card, Lease, Machine, Person, Request
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import Card, Lease, Machine, Move, Person, Request
 from bot.domain.queue import line
-from bot.service.ports import Code, LineOf, Name, Reply
+from bot.service.ports import Code, LineOf, Name, Reply, When
 from bot.service.verbs import Verb
 from bot.service.words.answers_cards import forced as forced_card
 from bot.service.words.board import View, paused_by
@@ -188,27 +189,43 @@ def forced(scene: Scene, left: Request | Lease, reason: str) -> Reply:
 def paused(scene: Scene) -> Reply:
     """The answer to ``pause``."""
     _, reason = paused_by(scene.books.paused)
-    away = [
-        m
-        for m in scene.books.moves.values()
-        if m.state.value in ("stopping", "changing", "starting", "undoing", "stuck")
-    ]
-    off: list[Part] = listed(machine_word(scene.books, m.machine) for m in away[:4])
+    away = [m for m in scene.books.moves.values() if m.state in UNDER_WAY and m.on_at is None and m.was_on is not False]
+    off = [m for m in away if m.off_at is not None]
+    asked = [m for m in away if m.off_at is None]
     return say(
         head("Paused. From now on I change nothing in vCenter; people can still ask and answer."),
         because(reason, "Public reason: "),
-        ln("Half way through: ", off, ". It may stay off until somebody resumes, or starts it by hand.")
+        ln("Off because of me, and off until somebody resumes or starts it in vCenter: ", _off_since(scene, off), ".")
+        if off
+        else None,
+        ln("Asked to shut down already: ", _off_since(scene, asked), ". What goes off now stays off as well.")
+        if asked
+        else None,
+        ln("Their owners are told." if len(away) > 1 else "Its owners are told.")
         if away
         else ln("No machine is half way through a restart."),
         buttons=(button("Resume", "resume", "primary"), button("Who has what", "status")),
     )
 
 
+def _off_since(scene: Scene, moves: Sequence[Move]) -> list[Part]:
+    """Machines with the time since which they are off, or were asked to be, and their owners."""
+    parts: list[Part] = []
+    for move in moves[:6]:
+        machine = scene.books.machines.get(move.machine)
+        owners: Part = listed(Name(o) for o in machine.owners[:2]) if machine is not None else "nobody"
+        since = move.off_at or move.shutdown_at or move.changed
+        parts.append([machine_word(scene.books, move.machine), " (", owners, ") since ", When(since)])
+    return [*listed(parts), f" and {len(moves) - 6} more" if len(moves) > 6 else ""]
+
+
 def resumed(scene: Scene) -> Reply:
     """The answer to ``resume``."""
     waiting = len(line(scene.books))
+    away = [m for m in scene.books.moves.values() if m.state in UNDER_WAY and m.off_at and not m.on_at and m.was_on]
     return say(
         head("I act again, from the next round on."),
+        ln("Put on again first: ", _off_since(scene, away), ".") if away else None,
         ln("Restart times that passed meanwhile are not made up for; the owners are asked again."),
         ln(f"{count_of(waiting, 'request')} in line.") if waiting else None,
         buttons=(button("Who has what", "status"), button("Pause again", "pause")),

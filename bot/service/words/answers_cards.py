@@ -10,12 +10,14 @@ from bot.domain.queue import line
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     MINE,
+    QUEUE,
     REQUEST,
     Part,
     Scene,
     because,
     button,
     clock_words,
+    command,
     count_of,
     head,
     label_ref,
@@ -235,6 +237,23 @@ def forced(scene: Scene, lease: Lease) -> Reply:
     """The answer to ``force release``: it goes back, in an agreed restart."""
     words = comes_out_words(scene, lease)
     vm = machine_word(scene.books, lease.machine)
+    if lease.state is LeaseState.ENDED:
+        return say(
+            head(
+                slots_of(lease.slots),
+                f" {'is' if len(lease.slots) == 1 else 'are'} no longer reserved for ",
+                Name(lease.person),
+                f" ({vm}).",
+            ),
+            because(lease.reason, "Public reason: "),
+            ln(Name(lease.person), " is in line again at the old place, and is told why, with your name."),
+            ln(
+                "A card that nobody is to have is drained first: ",
+                command(scene.policy, "drain CARD because TEXT"),
+                ".",
+            ),
+            buttons=(QUEUE,),
+        )
     return say(
         head(
             slots_of(lease.slots),
