@@ -12,7 +12,7 @@ from pathlib import Path
 from bot import commands
 from bot.domain import pool
 from bot.domain.draft import Changes, Draft
-from bot.domain.model import Books, Card, Lease, Machine, Reading, Request
+from bot.domain.model import Books, Card, Lease, Machine, Reading, Request, RequestState
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.edges.store.store import open_store
@@ -116,6 +116,24 @@ class House:
             self.round()
 
     # ---- reading
+
+    def vain_questions(self) -> list[str]:
+        """Questions that stand in an owner's eyes and have nothing in the books behind them."""
+        books, vain = self.books, []
+        for person, reply in self.voice.standing.values():
+            mine = {m.uuid for m in books.machines.values() if person in m.owners}
+            asking = [x for x in books.leases.values() if x.question is not None and x.machine in mine]
+            head, says = text_of(reply).splitlines()[0], [b.says for b in reply.buttons]
+            if says and says[0].startswith("accept #"):
+                known = books.requests[int(says[0].split()[1][1:])].state is RequestState.OFFERED
+            elif "Do you still want" in head:
+                known = any(r.question is not None for r in books.requests.values() if r.person == person)
+            elif mine and says and any(w in head for w in (" goes back", " go back", "When may it")):
+                known = any(slot in head for lease in asking for slot in lease.slots)
+            else:
+                continue
+            vain += [] if known else [f"{person}: {text_of(reply)} {says}"]
+        return vain
 
     @property
     def books(self) -> Books:

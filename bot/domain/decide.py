@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from bot.domain import leases, moves, overdue, planner, pool, windows
+from bot.domain import leases, moves, overdue, planner, pool, questions, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round as LeaseRound
 from bot.domain.lifecycle import OPEN_MOVE
@@ -71,6 +71,7 @@ def decide(
     windows.drop_lost(draft)
     leases.settle(draft, lent)  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}))
+    questions.settle(draft)
 
 
 def _hold_now(draft: Draft, policy: Policy) -> None:

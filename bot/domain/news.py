@@ -29,6 +29,7 @@ class NewsKind(StrEnum):
     WORK_RUNS = "work_runs"  # to a waiter: the card's time is over, but work of `who` runs; waited for until `until`
     LEASED = "leased"  # its turn, a window is known: reserved
     ASK_WINDOW = "ask_window"  # when may the machine restart? (to take a card, or to give it back)
+    ASK_OVER = "ask_over"  # a question is answered, or over: an edit of its message
     HANDED_ON = "handed_on"  # the device was already on the machine: no restart
     ACTIVE = "active"  # the card works: yours until
     ACTIVE_UNSEEN = "active_unseen"  # on and bound, not seen in the guest yet; the clock starts

@@ -38,6 +38,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.questions import wanted_key
 from bot.domain.queue import leave, line, tell_offer, wake
 from bot.domain.sight import Sight
 from bot.domain.times import Which, WindowWish
@@ -377,8 +378,9 @@ def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None,
         rest = Rest(RestWhy.SILENT, draft.now, hours.add_working(draft.now, policy.pass_rest, zone, policy), slots)
     request = _back(draft, replace(request, silences=silences), On.SILENCE, "not answered in time", rest=rest)
     if silences >= 2:
-        once = f"{request.number}:{draft.now.isoformat()}"
-        draft.tell(News(NewsKind.STILL_WANTED, request.person, once=once, request=request, until=rest.until))
+        draft.put(replace(request, question=draft.now))
+        key = wanted_key(request.number)
+        draft.tell(News(NewsKind.STILL_WANTED, request.person, key=key, request=request, until=rest.until))
 
 
 def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:

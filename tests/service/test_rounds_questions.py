@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain.model import LeaseState, RequestState
-from tests.fakes import text_of
+from datetime import timedelta
+
+from bot.domain.model import LeaseState, Power, RequestState
+from tests.fakes import text_of, uuid
 from tests.house import House
 
 BOB, ADA = "U2BOB", "U1ADA"
@@ -71,3 +73,84 @@ def test_an_offer_that_was_given_up_asks_nothing_more(house: House) -> None:
     house.say("bob", "release")
     house.round()
     assert not buttons(house, BOB) and "you left the line" in house.voice.said_to(BOB)[0]
+
+
+# ---- a question that is over
+
+
+def due(house: House) -> None:
+    """Ada's card is to go back because carol waits; that is written down, and nobody has been told."""
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4", until="for 1h")
+    house.say("carol", "request 1 on vm-train restart nights")
+    house.round()
+    house.clock.forward(hours=1, minutes=1)
+    house.rounds.round()
+    assert house.lease("1").state is LeaseState.RETURNING and house.lease("1").question is not None
+
+
+def taken_out_by_hand(house: House) -> None:
+    """Somebody shuts vm-python down and takes the cards out."""
+    vm = house.lab.vms[uuid("vm-python")]
+    vm.power, vm.boot, vm.cards = Power.OFF, None, []
+
+
+def test_killed_before_it_asked_the_bot_does_not_ask_about_a_card_that_is_out(house: House) -> None:
+    due(house)
+    house.restart("run-2")
+    taken_out_by_hand(house)
+    house.round(2)
+    assert house.lease("1").state is LeaseState.ENDED
+    assert not any("When may" in said for said in house.voice.said_to(ADA)), house.voice.said_to(ADA)
+    assert house.vain_questions() == []
+
+
+def test_killed_after_it_asked_the_bot_takes_the_question_back(house: House) -> None:
+    due(house)
+    house.round()
+    assert any("When may it?" in said for said in house.voice.said_to(ADA)) and house.vain_questions() == []
+    house.restart("run-2")
+    taken_out_by_hand(house)
+    house.round(2)
+    settled = [said for said in house.voice.said_to(ADA) if "settled" in said]
+    assert settled == ["This question is settled: T4-1, T4-2, T4-3 and T4-4 are out of vm-python."]
+    assert house.vain_questions() == []
+
+
+def test_a_question_that_was_answered_while_the_bot_was_down_says_what_was_agreed(house: House) -> None:
+    due(house)
+    house.round()
+    house.close()
+    house._open("run-2")
+    assert house.say("ada", "window vm-python tonight").ok  # gpubot say: the bot itself is down
+    house.round()
+    (settled,) = [said for said in house.voice.said_to(ADA) if "settled" in said]
+    assert settled.startswith("This question is settled: vm-python may restart between 16 21:00"), settled
+    house.say("ada", "window remove")
+    house.round()
+    assert any("When may vm-python restart" in said for said in house.voice.said_to(ADA)), "lost: asked again"
+    assert house.vain_questions() == []
+
+
+def test_killed_between_an_offer_and_its_message_nothing_is_asked_that_was_answered(house: House) -> None:
+    house.say("bob", "request 1")
+    house.rounds.round()
+    house.restart("run-2")
+    assert house.say("bob", "accept now").ok
+    house.round()
+    assert not any("Shall vm-r" in said for said in house.voice.said_to(BOB))
+    assert house.vain_questions() == []
+
+
+def test_whether_it_is_still_wanted_is_asked_until_it_is_answered(house: House) -> None:
+    house.say("bob", "request 1")
+    for _ in range(2):
+        house.round()
+        house.clock.at += timedelta(minutes=31)
+        house.round()
+        house.clock.at += timedelta(hours=4, minutes=1)
+    assert any("Do you still want" in said for said in house.voice.said_to(BOB))
+    house.restart("run-2")
+    house.say("bob", "window vm-r today")
+    house.round()
+    assert "This question is settled: 1 T4 for vm-r is still wanted." in house.voice.said_to(BOB)
+    assert house.vain_questions() == []

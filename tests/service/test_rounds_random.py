@@ -142,6 +142,7 @@ def live_and_judge(path: Path, caplog: pytest.LogCaptureFixture, seed: int, step
         cards = [card for vm in house.lab.vms.values() for card in vm.cards]
         assert len(cards) == len(set(cards))
         assert house.store.pending() == 0
+        assert house.vain_questions() == []
         late = house.clock.now() - timedelta(minutes=45)
         under_way = {MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.PROVING, MoveState.UNDOING}
         assert [m for m in house.books.moves.values() if m.state in under_way and m.changed < late] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, fresh, under_way
@@ -11,6 +12,7 @@ from bot.domain.lifecycle import On, step
 from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import LOOKS_TO_BE_GONE, set_aside
+from bot.domain.questions import window_key
 from bot.domain.queue import shortage, waiters
 
 
@@ -102,9 +104,10 @@ def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
     if _works(draft, ctx, lease) and draft.now < due + ctx.policy.running_work:
         _tell_waiters(draft, ctx, lease)
         return
-    lease = step(draft, lease, On.END, why="its time is over and somebody waits", reason="its time is over", not_nows=0)
-    machine = draft.machines.get(lease.machine)
-    draft.tell(News(NewsKind.RETURNING, lease.person, lease=lease, machine=machine, reason="its time is over"))
+    fields: dict[str, Any] = {"reason": "its time is over", "not_nows": 0, "question": draft.now}
+    lease = step(draft, lease, On.END, why="its time is over and somebody waits", **fields)
+    machine, key = draft.machines.get(lease.machine), window_key(lease.label)
+    draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, machine=machine, reason=lease.reason))
 
 
 def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:

@@ -13,6 +13,7 @@ from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import AgreementState, Lease, LeaseState, MachineId, Outcome, Person, PersonId, Power
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.questions import window_key
 from bot.domain.sight import Sight
 
 People = Mapping[PersonId, Person]
@@ -54,13 +55,11 @@ def under_way(draft: Draft, machine: MachineId) -> bool:
 
 def ask_window(draft: Draft, lease: Lease, why: str) -> None:
     """Ask the owners of a lease's machine for the soonest moment that suits. One message a lease, edited."""
-    lease = draft.leases.get(lease.label, lease)
-    if lease.windowed:
-        lease = replace(lease, windowed=False)
-        draft.put(lease)
-    machine = draft.machines.get(lease.machine)
+    lease = replace(draft.leases.get(lease.label, lease), windowed=False, question=draft.now)
+    draft.put(lease)
+    machine, key = draft.machines.get(lease.machine), window_key(lease.label)
     for to in machine.owners if machine else ():
-        draft.tell(News(NewsKind.ASK_WINDOW, to, key=f"window:{lease.label}", lease=lease, machine=machine, reason=why))
+        draft.tell(News(NewsKind.ASK_WINDOW, to, key=key, lease=lease, machine=machine, reason=why))
 
 
 def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:

@@ -24,6 +24,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.WORK_RUNS: news_line.work_runs,
     NewsKind.LEASED: news_line.leased,
     NewsKind.ASK_WINDOW: news_line.ask_window,
+    NewsKind.ASK_OVER: news_line.ask_over,
     NewsKind.BACK_IN_LINE: news_line.back_in_line,
     NewsKind.FREE_UNUSED: news_line.free_unused,
     NewsKind.PERSON_LEFT: news_line.person_left,

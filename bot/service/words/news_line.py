@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 
 from bot.domain.hours import DAY, local, wall
-from bot.domain.model import Agreement, LeaseState, Machine, Request, RestWhy, Turn
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, Request, RequestState, RestWhy, Turn
 from bot.domain.policy import Policy
 from bot.domain.times import night as night_at
 from bot.service.ports import Button, LineOf, Reply, When
@@ -269,6 +269,35 @@ def ask_window(t: Telling) -> Reply:
     )
 
 
+def ask_over(t: Telling) -> Reply:
+    """A question is answered, or what it was about is over: its message is edited, the buttons go."""
+    return say(head("This question is settled: ", _settled(t), "."))
+
+
+def _settled(t: Telling) -> list[Part]:
+    """What holds by now."""
+    lease, request = t.item.lease, t.item.request
+    if lease is None:
+        if request is None:
+            return ["it needs no answer any more"]
+        gone = request.state in (RequestState.WITHDRAWN, RequestState.SERVED)
+        return [wanted(request), f" for {t.vm} ", "is not asked for any more" if gone else "is still wanted"]
+    are, go = ("are", "go") if t.many else ("is", "goes")
+    match lease.state:
+        case LeaseState.RESERVED | LeaseState.RETURNING if t.item.agreement is not None:
+            by = t.item.agreement.person
+            who: list[Part] = [", agreed by ", t.named(by)] if by != BOT else [", agreed when it was taken"]
+            waits = t.item.agreement.now and lease.state is LeaseState.RESERVED and _on_its_way(t) is not None
+            return [f"{t.vm} may restart ", now_words(t.item.agreement, t.policy, waits), who]
+        case LeaseState.MOVING:
+            return [t.cards, f" {go} into {t.vm}"]
+        case LeaseState.ACTIVE:
+            return [t.cards, f" {'stay' if t.many else 'stays'} in {t.vm}"]
+        case _ if lease.active_since is not None:
+            return [t.cards, f" {are} out of {t.vm}"]
+    return [f"{t.vm} need not restart for ", t.cards, " any more"]
+
+
 def _way_home(t: Telling) -> LineOf:
     if t.item.until is not None:
         return ln(
@@ -286,6 +315,7 @@ def back_in_line(t: Telling) -> Reply:
     rest = t.request.rest if t.request is not None else None
     lines: list[LineOf | None] = [
         head(f"You are back in line at your old place for {what}", why_tail(t.item.reason)),
+        ln("Decided by ", t.other, ".") if t.other_known and t.item.who != t.item.to else None,
         ln(f"{t.vm} was left as it was.") if t.machine is not None and not t.machine.gone else None,
     ]
     leave = button("Leave the line", f"release{t.ref}")
