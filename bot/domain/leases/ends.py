@@ -63,16 +63,18 @@ def _request_after(draft: Draft, lease: Lease, event: On, why: str, by: PersonId
         return
     if lease.active_since is not None:
         step(draft, request, On.LEASE_OVER, by=by, why=why)
-    elif _by_its_people(draft, lease, by):  # also: released on its way, and off by now
+    elif _given_up(draft, lease, event, by):  # also: released on its way, and off by now
         step(draft, request, On.LEASE_GIVEN_UP, by=by, why=why)
     else:
         queue_again(draft, request, why, rest, by=by)
 
 
-def _by_its_people(draft: Draft, lease: Lease, by: PersonId) -> bool:
-    """Whether its holder, or an owner of its machine, ended it: an admin's word gives nobody's request up."""
+def _given_up(draft: Draft, lease: Lease, event: On, by: PersonId) -> bool:
+    """Whether its holder, or an owner of its machine, ended it, or the time until which they wanted it is over: an admin's word gives
+    nobody's request up."""
     machine = draft.machines.get(lease.machine)
-    return by == lease.person or (machine is not None and by in machine.owners)
+    over = by == BOT and event is On.RELEASE
+    return over or by == lease.person or (machine is not None and by in machine.owners)
 
 
 def queue_again(
