@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
@@ -36,6 +37,19 @@ SECTIONS: dict[str, type[BaseModel]] = {"site": Site, "slack": Slack, "store": S
 """Sections with fixed keys."""
 
 NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web")
+
+FORMS = {
+    "string_type": "is no text, which stands in quotes",
+    "string_too_short": "is empty",
+    "tuple_type": "is no list, which stands in brackets",
+    "path_type": "is no name of a file, which stands in quotes",
+    "int_type": "is no whole number",
+    "int_parsing": "is no whole number",
+    "int_from_float": "is no whole number",
+    "greater_than_equal": "is too small",
+    "less_than_equal": "is too large",
+}
+"""What pydantic finds about a value's form, in our words."""
 
 Where = tuple[str, ...]
 """Section and keys."""
@@ -178,7 +192,7 @@ def load(path: str | Path | None = None) -> Settings:
     else:
         raw = _read(file)
     said = from_environment(os.environ)
-    mistakes = _secrets_in(raw) + _said_twice(raw, said)
+    mistakes = _secrets_in(raw) + _in_quotes(raw) + _said_twice(raw, said)
     merged = _at_home(raw, file.resolve().parent)
     try:
         settings = Settings(**merged)
@@ -237,6 +251,47 @@ def _secrets_in(raw: dict[str, Any]) -> list[str]:
     return found
 
 
+def _in_quotes(raw: dict[str, Any]) -> list[str]:
+    """Lists and whole numbers that are written as one text, as the environment has them: a mistake each, and taken out."""
+    found = []
+    parts = _tables(raw)
+    if isinstance(raw.get("policy"), dict):
+        parts.append(("policy", raw["policy"]))
+    for name, part in parts:
+        for key in list(part):
+            value, wanted = part[key], _wanted(name, key)
+            if not isinstance(value, str) or wanted is None:
+                continue
+            del part[key]
+            if wanted is int:
+                line = f"{key} = {value.strip()}" if value.strip().isdigit() else _example(name, key)
+                found.append(f"[{name}] {key} is a text, not a whole number; write: {line}")
+            else:
+                words = [word.strip().removeprefix("@") for word in value.split(",") if word.strip()]
+                good = words and all(re.fullmatch(r"[\w. -]+", word) for word in words)
+                line = (
+                    f"{key} = [{', '.join(f'{chr(34)}{word}{chr(34)}' for word in words)}]"
+                    if good
+                    else _example(name, key)
+                )
+                found.append(f"[{name}] {key} is one text, not a list; write: {line}")
+    return found
+
+
+def _wanted(section: str, key: str) -> type | None:
+    """Whether a setting is a list of names or a whole number; None: something else (durations may share a text), or no setting."""
+    if (section, key) == ("site", "admins"):
+        return list
+    if section.startswith("vcenter.") and key == "port":
+        return int
+    number = section == "policy" and type(getattr(Policy(), key, None)) is int
+    return int if number else None
+
+
+def _example(section: str, key: str) -> str:
+    return example_of_policy(key) if section == "policy" else example(*section.split("."), key)
+
+
 def _has_password(url: str) -> bool:
     try:
         return bool(urlsplit(url).password)
@@ -291,9 +346,13 @@ def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]]) -> l
         return [f"{said[setting][0]} (environment) is no setting; write: {PREFIX}VCENTER_LAB_HOST"]
     if kind == "missing":
         return [f"[{'.'.join(where[:-1])}] lacks {where[-1]}; write: {example(*where)}"]
-    if len(where) == 1 or (where[0] == "vcenter" and len(where) == 2):
-        line = "" if where[0] == "vcenter" else f" with {keys_of(where[0])[0]} = …" if keys_of(where[0]) else ""
-        return [f"[{'.'.join(where)}] is no section; write: [{'.'.join(where)}]{line}"]
+    if where[0] == "vcenter" and len(where) <= 2:
+        named = where[1] if len(where) == 2 and where[1] not in keys_of("vcenter") else "lab"
+        what = f"[vcenter] {where[1]}" if len(where) == 2 else "[vcenter]"
+        return [f"{what} is no section of a vCenter; write: [vcenter.{named}] with {example('vcenter', named, 'host')}"]
+    if len(where) == 1:
+        line = f" with {keys_of(where[0])[0]} = …" if keys_of(where[0]) else ""
+        return [f"[{where[0]}] is no section; write: [{where[0]}]{line}"]
     if where[-1] == "[key]":
         return [f'[vcenter.{where[1]}] has no good name (small letters, digits, "-"); write: [vcenter.lab]']
     if kind == "mistake":
@@ -303,7 +362,7 @@ def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]]) -> l
     elif kind == "string_pattern_mismatch":
         what = "does not look right"
     else:
-        what = f"does not fit ({detail['msg'].lower()})"
+        what = FORMS.get(kind, f"does not fit ({detail['msg'].lower()})")
     line = example(*setting)
     return [f"{name} {what}" + (f"; write: {line}" if line else "")]
 
@@ -318,6 +377,9 @@ def _name(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
 def _unknown(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
     """A key that nobody knows, and the one that was probably meant."""
     if len(where) == 1:
+        home = next((name for name in ("site", "slack", "policy", "web") if where[0] in keys_of(name)), None)
+        if home is not None:
+            return f"{where[0]} stands in no section; write: [{home}] in a line above it"
         near = nearest(where[0], NAMES)
         return f"[{where[0]}] is no section; " + (f"write: [{near}]" if near else f"there are {', '.join(NAMES)}")
     known = [k for k in keys_of(where[0]) if k not in SECRETS]

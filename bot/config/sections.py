@@ -11,7 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bot.config.mistakes import SettingsError, example
 from bot.config.values import (
     is_loopback,
+    read_admin,
+    read_channel,
     read_file,
+    read_host,
     read_hours,
     read_span,
     read_store,
@@ -36,7 +39,9 @@ class Site(_Section):
     """Where and when people work, and how far the bot goes."""
 
     zone: Annotated[str, AfterValidator(read_zone)] = "Europe/Berlin"  # the site's time zone
-    admins: Annotated[tuple[Word, ...], BeforeValidator(read_words)] = ()  # Slack ids or names
+    admins: Annotated[
+        tuple[Annotated[Word, AfterValidator(read_admin)], ...], BeforeValidator(read_words)
+    ] = ()  # ids, user names
     night: Annotated[tuple[time, time], BeforeValidator(read_span)] = (time(22), time(6))  # "tonight", owner's zone
     hours: Annotated[tuple[frozenset[int], time, time], BeforeValidator(read_hours)] = (
         frozenset({0, 1, 2, 3, 4}),
@@ -50,7 +55,7 @@ class Slack(_Section):
     """How Slack is reached."""
 
     command: Annotated[str, Field(pattern=r"^/[a-z0-9_-]{1,31}$")] = "/gpu"  # the slash command
-    channel: Annotated[str, Field(pattern=r"^([CG][A-Z0-9]{2,}|#[a-z0-9_-]{1,80})$")] | None = None  # the team channel
+    channel: Annotated[str, AfterValidator(read_channel)] | None = None  # id of the team channel
     mode: Literal["socket", "http"] = "socket"  # who calls whom
     api_url: Annotated[str, AfterValidator(read_url)] = "https://slack.com/api/"  # the local Slack in demos
     adapter: Literal["websocket_client", "builtin"] = "websocket_client"  # of Socket Mode
@@ -73,7 +78,7 @@ class Slack(_Section):
 class VCenter(_Section):
     """One vCenter."""
 
-    host: Word  # name or address
+    host: Annotated[str, AfterValidator(read_host)]  # name or address
     port: Annotated[int, Field(ge=1, le=65535)] = 443  # of its API
     user: Word  # login
     password_file: Existing | None = None  # file with the password, instead of the environment

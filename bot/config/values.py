@@ -131,6 +131,27 @@ def read_words(value: object) -> object:
     return [w.strip() for w in value.split(",") if w.strip()] if isinstance(value, str) else value
 
 
+def read_admin(value: str) -> str:
+    """A Slack id or a user name, as it is."""
+    if not re.fullmatch(r"[^\s@<>,#]+", value):
+        raise wrong("names nobody; it takes Slack ids and user names, each in quotes of its own, without @")
+    return value
+
+
+def read_channel(value: str) -> str:
+    """A channel's id; a name cannot be used with all of Slack's calls."""
+    if not re.fullmatch(r"[CG][A-Z0-9]{2,}", value):
+        raise wrong("is no id of a channel, which begins with C or G and stands at the end of the channel's details")
+    return value
+
+
+def read_host(value: str) -> str:
+    """A name or an address, without anything around it."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+|\[?[0-9a-fA-F:]*:[0-9a-fA-F:.]*\]?", value):
+        raise wrong("is no name of a host (no https://, port or path)")
+    return value
+
+
 def read_url(value: str) -> str:
     """Where Slack's Web API is."""
     parts = urlsplit(value)
