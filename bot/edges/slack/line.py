@@ -18,6 +18,7 @@ import random
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -40,6 +41,13 @@ HELLO_S = 10.0
 
 FAREWELL_S = 10.0
 """Real seconds for which a replaced connection is still read: Slack closes it, and may have sent something meanwhile."""
+
+ACK_S = 3.0
+"""Real seconds for which Slack waits for an ack. One that was sent on a connection which then ended is sent again on the next: nobody can
+tell whether it was read before the end, and Slack takes no notice of an ack that it has."""
+
+STALE_S = 5.0
+"""Real seconds for which Slack may count a connection of ours that has ended."""
 
 PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Real seconds before each further try to connect; the last one repeats."""
@@ -82,6 +90,11 @@ class Connection:
     def send(self, text: str) -> None:
         """Raises what the library raises."""
         self._socket.send(text)
+
+    def leave(self) -> None:
+        """Say goodbye; what is on its way is still read, until the other side closes or is silent."""
+        with contextlib.suppress(*BROKEN):
+            self._socket.send_close()
 
     def close(self) -> None:
         """Say goodbye, and wake the reader."""
@@ -130,8 +143,10 @@ class Line:
         """``address``: a fresh one-time URL, raises in plain words; ``handle``: an envelope to the payload of its ack, False for none."""
         self._address, self._handle = address, handle
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="slack")
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # guards the four below
         self._all: list[Connection] = []
+        self._ended: deque[float] = deque(maxlen=20)  # when connections ended (steady seconds)
+        self._acks: deque[tuple[float, str]] = deque(maxlen=500)  # of late: when (steady seconds), and which
         self._current: Connection | None = None
         self._wanted = threading.Event()
         self.closing = threading.Event()
@@ -192,6 +207,7 @@ class Line:
         with self._lock:
             if connection in self._all:
                 self._all.remove(connection)
+                self._ended.append(time.monotonic())
             current = connection is self._current
         if current and not self.closing.is_set():
             self._wanted.set()
@@ -202,7 +218,7 @@ class Line:
         connection.hello.set()
         told = message.get("num_connections")
         with self._lock:
-            ours = len(self._all)
+            ours = len(self._all) + sum(time.monotonic() - at < STALE_S for at in self._ended)
         others = told - ours if isinstance(told, int) else 0
         if others > 0:
             log.warning(OTHERS, others)
@@ -222,11 +238,13 @@ class Line:
             return
         ack: dict[str, Any] = {"envelope_id": envelope["envelope_id"]}
         text = json.dumps(ack if payload is None else {**ack, "payload": payload})
-        # An ack may come on another connection. One that is being replaced may be closed before it is read there: so on both.
-        ways = [connection] if not connection.replaced else [connection, self._current]
-        sent = [self._sent(way, text) for way in ways]
-        if not any(sent) and not (self._current is not connection and self._sent(self._current, text)):
-            log.warning("an ack could not be sent: the connection to Slack was lost meanwhile")
+        # An ack may come on another connection. One that is being replaced may be closed before it is read there: so on both. If there is no
+        # other yet, the next one sends it again.
+        with self._lock:
+            self._acks.append((time.monotonic(), text))
+            current = self._current
+        for way in [connection] if current is connection else [connection, current]:
+            self._sent(way, text)
 
     def _sent(self, connection: Connection | None, text: str) -> bool:
         """Whether it could be sent there."""
@@ -249,11 +267,16 @@ class Line:
             raise TimeoutError("Slack did not say hello")
         with self._lock:
             old, self._current = self._current, fresh
+            while self._acks and time.monotonic() - self._acks[0][0] > ACK_S:
+                self._acks.popleft()
+            again = [text for _, text in self._acks]  # kept: this connection may end at once too
+        for text in again:
+            self._sent(fresh, text)
         if fresh.ended.is_set():  # between its hello and here
             self._wanted.set()
         if old is not None and not old.ended.is_set():
             old.replaced = True
-            farewell = threading.Timer(FAREWELL_S, old.close)
+            farewell = threading.Timer(FAREWELL_S, old.leave)
             farewell.daemon = True
             farewell.start()
 

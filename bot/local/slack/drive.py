@@ -26,7 +26,7 @@ answers are JSON; an act that cannot be done answers 400 `{"error": text}`, whic
 | `POST /_drive/faults/arm` `{kind, method, times?, value}` | `rate_limited` (Retry-After s), `refused` (error name), `slow` (s), `broken` (5xx) |
 | `POST /_drive/faults/acks` `{lose?, double?}` | acks to ignore; events to deliver twice |
 | `POST /_drive/faults/clear` | disarms all |
-| `POST /_drive/socket` `{act, close_after?}` | `refresh`, `drop`, `disable`, `enable`, `wait` (`timeout`) |
+| `POST /_drive/socket` `{act, close_after?, warn?}` | `refresh`, `drop`, `disable`, `enable`, `wait` (`timeout`) |
 | `GET /_drive/counts`, `GET /_drive/journal` | calls by method, `mutating`, `envelopes`, `connections`, `over_rate` (calls that a real Slack would have refused, by method); each call with arguments and reply |
 """
 
@@ -262,7 +262,7 @@ class _FaultRoutes:
         link = self.slack.link
         act = ask["act"]
         if act == "refresh":
-            await link.refresh(close_after_s=float(ask.get("close_after", 0.5)))
+            await link.refresh(close_after_s=float(ask.get("close_after", 0.5)), warn_s=float(ask.get("warn", 0.0)))
         elif act == "drop":
             link.drop()
         elif act == "disable":

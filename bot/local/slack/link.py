@@ -156,9 +156,16 @@ class Link:
             reason = "timeout" if outcome.error == "operation_timeout" else "connection_failed"
             outcome = await self.deliver("events_api", event, accepts=False, retry=_retry(attempt, reason))
 
-    async def refresh(self, reason: str = "refresh_requested", close_after_s: float = CLOSE_AFTER_REFRESH_S) -> None:
-        """Asks every connection to be replaced, then closes it."""
+    async def refresh(
+        self, reason: str = "refresh_requested", close_after_s: float = CLOSE_AFTER_REFRESH_S, warn_s: float = 0.0
+    ) -> None:
+        """Asks every connection to be replaced (``warn_s`` ahead of that it warns, as Slack may), then closes it."""
         old = list(self.connections)
+        if warn_s:
+            for ws in old:
+                await ws.send_json({"type": "disconnect", "reason": "warning", "debug_info": {"host": "local"}})
+            await asyncio.sleep(warn_s)
+            old = [ws for ws in old if not ws.closed]
         for ws in old:
             await ws.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}})
         await asyncio.sleep(close_after_s)
