@@ -6,6 +6,7 @@ from bot.domain import pool
 from bot.domain.errors import NotPossible, Unclear, UnknownMachine, WhichThing
 from bot.domain.grammar import nearest
 from bot.domain.model import SeenMachine
+from bot.domain.visible import visible
 from bot.service import words
 from bot.service.context import Context
 from bot.service.ports import Reply
@@ -37,7 +38,7 @@ def _seen(ctx: Context, name: str) -> SeenMachine:
     if ctx.seen is None:
         raise NotPossible(what=f"machine add {name}", why="I have not seen a vCenter yet; see the log, then try again")
     there = [machine for machine in ctx.seen.machines if not machine.template]
-    found = [machine for machine in there if machine.name.casefold() == name.casefold()]
+    found = [machine for machine in there if visible(machine.name).casefold() == name.casefold()]
     if not found:
         names = [machine.name for machine in there]
         close = nearest(name, names)

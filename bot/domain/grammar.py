@@ -20,6 +20,7 @@ from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.shapes import DayKind, Moment, Phrase, Shape, duration, may_begin, split
 from bot.domain.times import WINDOW_HINT, WindowWish, read_length, window_of
+from bot.domain.visible import visible
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
@@ -171,7 +172,7 @@ class _Names:
 
     def __init__(self, kinds: Iterable[str], machines: Iterable[str], cards: Iterable[str]) -> None:
         self.kinds = {name.lower(): name for name in kinds}
-        self.machines = {" ".join(name.lower().split()): name for name in machines}
+        self.machines = {" ".join(visible(name).lower().split()): name for name in machines}
         self.cards = {name.lower(): name for name in cards}
 
     def kind(self, word: str) -> str | None:

@@ -46,6 +46,7 @@ from bot.domain.model import (
 from bot.domain.policy import Policy
 from bot.domain.promises import Promises
 from bot.domain.sight import Sight
+from bot.domain.visible import visible
 from bot.service.ports import People
 from bot.service.recording import books_of
 from bot.service.verbs import Verbs
@@ -135,7 +136,8 @@ class Context:
         :raises UnknownMachine: none has it
         :raises WhichThing: several do
         """
-        found = [m for m in self.draft.machines.values() if m.name.casefold() == name.casefold()]
+        wanted = visible(name).casefold()
+        found = [m for m in self.draft.machines.values() if visible(m.name).casefold() == wanted]
         if not found:
             raise UnknownMachine(machine=name, machines=tuple(machine.name for machine in self.own_machines()))
         if len(found) > 1:

@@ -17,6 +17,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import AdminsOnly, NotPossible, Refusal, TooWordy
 from bot.domain.model import Person, PersonId
 from bot.domain.policy import Policy
+from bot.domain.visible import visible
 from bot.service import words
 from bot.service.context import Context
 from bot.service.known import PeopleOfALine
@@ -140,9 +141,9 @@ class Desk:
 
 
 def _clean(text: str) -> str:
-    """One line of visible characters: what people paste carries line ends, tabs and control characters."""
-    visible = "".join(" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)
-    return " ".join(visible.split())
+    """One line of visible characters: what people paste carries line ends, tabs, control and zero-width characters."""
+    spaced = "".join(" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in visible(text))
+    return " ".join(spaced.split())
 
 
 def _broken(reference: str) -> Reply:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bot.domain.model import Person, PersonId
+from bot.domain.visible import visible
 from bot.service.ports import People, Store
 
 MENTION = re.compile(r"^<@([UW][A-Z0-9]+)(?:\|[^>]*)?>$")
@@ -40,7 +41,7 @@ class KnownPeople:
         wanted = match.group(1) if match else word.removeprefix("@")
         people = self._store.persons()
         return next((p for p in people if p.id == wanted), None) or next(
-            (p for p in people if p.name.casefold() == wanted.casefold()), None
+            (p for p in people if visible(p.name).casefold() == wanted.casefold()), None
         )
 
     def admins(self) -> Iterable[PersonId]:
@@ -71,7 +72,7 @@ class PeopleOfALine:
         bare = _bare(word)
         if bare in self._pointed:
             return self._pointed[bare]
-        return next((p for p in self._met.values() if bare in (p.id.casefold(), p.name.casefold())), None)
+        return next((p for p in self._met.values() if bare in (p.id.casefold(), visible(p.name).casefold())), None)
 
     def admins(self) -> Iterable[PersonId]:
         """The admins of gpubot."""

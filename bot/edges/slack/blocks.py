@@ -14,6 +14,7 @@ from datetime import UTC
 from typing import Any
 
 from bot.domain.model import PersonId
+from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Ping, Reply, Said, Show, Span, When
 
 SECTION = 2900
@@ -48,8 +49,8 @@ NameOf = Callable[[PersonId], str]
 
 
 def escape(text: str) -> str:
-    """The three control characters of mrkdwn."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """The three control characters of mrkdwn; what nobody sees is left out, for it can turn a whole line around."""
+    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def literal(text: str) -> str:

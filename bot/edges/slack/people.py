@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from slack_sdk import WebClient
 
 from bot.domain.model import BOT, Person, PersonId
+from bot.domain.visible import visible
 from bot.edges.slack import calls
 from bot.edges.slack.client import SlackSettings
 from bot.service.ports import TryLater, VoiceError
@@ -91,7 +92,7 @@ class SlackPeople:
         name = word.removeprefix("@").casefold()
         with self._lock:
             met = [k.person for k in self._known.values()]
-        found = [p for p in (*met, *self._remembered()) if p.name.casefold() == name]
+        found = [p for p in (*met, *self._remembered()) if visible(p.name).casefold() == name]
         best = next((p for p in found if p.active), found[0] if found else None)
         return self.person(best.id) if best else None
 

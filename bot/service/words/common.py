@@ -26,6 +26,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import occurrence
 from bot.domain.policy import Policy
+from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def wanted(request: Request) -> str:
 
 def tidy(text: str, most: int = 60) -> str:
     """A name from outside on one line without control characters, shortened."""
-    clean = "".join(c if c.isprintable() else " " for c in text)
+    clean = "".join(c if c.isprintable() else " " for c in visible(text))
     clean = " ".join(clean.split())
     return clean if len(clean) <= most else clean[: most - 1].rstrip() + "…"
 
@@ -264,16 +265,13 @@ def typeable(machine: Machine | None) -> str:
 
     "" if it cannot be typed (then the person's only machine is meant, or the command asks which).
     """
-    if machine is None or machine.name.lower() in NOT_NAMES:
+    name = visible(machine.name) if machine is not None else ""
+    if not name or name.lower() in NOT_NAMES:
         return ""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}", machine.name):
-        return f" {machine.name}"
-    words = machine.name.split()
-    if (
-        1 < len(words) <= 6
-        and all(re.fullmatch(r"[\w.()+\-]+", w) for w in words)
-        and "because" not in machine.name.lower()
-    ):
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}", name):
+        return f" {name}"
+    words = name.split()
+    if 1 < len(words) <= 6 and all(re.fullmatch(r"[\w.()+\-]+", w) for w in words) and "because" not in name.lower():
         return f" on {' '.join(words)}"
     return ""
 

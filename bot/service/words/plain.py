@@ -11,6 +11,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.domain.model import PersonId
+from bot.domain.visible import visible
 from bot.service.ports import Bold, Code, LineOf, Name, Ping, Reply, Said, Show, Span, When
 
 NameOf = Callable[[PersonId], str]
@@ -73,4 +74,4 @@ def instant(when: When, zone: str, now: datetime | None = None) -> str:
 
 
 def _visible(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+    return "".join(c if c.isprintable() else " " for c in visible(text))
