@@ -197,6 +197,10 @@ class Store(Protocol):
         """Lines, newest first; ``about`` filters."""
         ...
 
+    def tidy(self, now: datetime) -> bool:
+        """Throw away posts that are long out (their ``once`` is kept). Returns whether all is done; else ask again."""
+        ...
+
     def pending(self) -> int:
         """How many posts wait in the outbox."""
         ...

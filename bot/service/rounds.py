@@ -43,6 +43,9 @@ DRY_EVERY = timedelta(minutes=10)
 DRY_AGAIN = timedelta(seconds=30)
 """The same for one in whose way something stood: it may be gone."""
 
+TIDY_EVERY = timedelta(days=1)
+"""Between two tidyings of the store, of the bot's clock."""
+
 QUIET_STATES = frozenset({MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED})
 """Moves that need no hurry."""
 
@@ -90,6 +93,7 @@ class Rounds:
         self._pokes = 0  # reasons for a round so far
         self._good: tuple[datetime, int] | None = None  # when the last good round began, and the pokes it saw
         self._good_at: float | None = None  # real seconds at its end
+        self._tidied: datetime | None = None  # when the store was last tidied up, whole
         self.trouble = ""  # why the last round did nothing
 
     # ---- the round
@@ -118,10 +122,18 @@ class Rounds:
             return BEAT
         chore("beginning the calls", lambda: self._performer.start(books))
         self._teller.poke()
+        chore("tidying up", partial(self._tidy, began))
         with self._lock:
             self._good, self._good_at = (began, pokes), self._clock.real()
         moving = any(move.state not in QUIET_STATES for move in books.moves.values())
         return BEAT_MOVING if moving or self._last_call_runs(books) else BEAT
+
+    def _tidy(self, now: datetime) -> None:
+        """Once a day, in small pieces."""
+        if self._tidied is not None and timedelta() <= now - self._tidied < TIDY_EVERY:
+            return
+        if self._store.tidy(now):
+            self._tidied = now
 
     def _hindered(self) -> str:
         """Renews the right to be the bot of this database; why that cannot be, "" it is renewed."""

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.draft import Changes
 from bot.domain.news import News, NewsKind
-from bot.edges.store import SqlStore, open_store, upgrade
+from bot.edges.store import SqlStore, open_store, tidy, upgrade
 from bot.service.ports import Address, Bold, Button, Code, Name, Ping, Reply, Said, Show, When
 from tests.edges.store_builders import NOW, H, Hands, post, text_of, write
 from tests.edges.store_servers import Databases, databases  # noqa: F401
@@ -151,6 +151,60 @@ def test_once_is_for_ever(store: SqlStore, clock: Hands) -> None:
     assert store.read().said == set(), "the books forget"
     write(store, posts=(post("a again", once="o"),))
     assert texts(store) == ["c"], "the database does not"
+
+
+def test_a_key_that_is_asked_for_again_comes_back_into_the_books(store: SqlStore, clock: Hands) -> None:
+    """A lease that runs on over its time for months: its rule would else ask, and write, at every round."""
+    write(store, posts=(post("a", once="o"),))
+    clock.pass_(timedelta(days=61))
+    write(store, paused="x")
+    assert store.read().said == set()
+    write(store, posts=(post("a", once="o"),))
+    assert store.read().said == {"o"} and texts(store) == ["a"]
+    other = open_store(str(store._gate.engine.url.render_as_string(hide_password=False)), now=clock)
+    assert other.read().said == {"o"}, "whoever reads it anew finds it too"
+    other.close()
+
+
+def rows(store: SqlStore, name: str) -> int:
+    with store._gate.reading() as connection:
+        return int(connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one())
+
+
+def test_messages_that_are_long_out_are_thrown_away_and_their_once_holds(store: SqlStore, clock: Hands) -> None:
+    old = (
+        post("sent", key="k", once="o"),
+        post("given up", once="p"),
+        post("board", to="C", key="board"),
+        post("waits", once="w"),
+    )
+    write(store, posts=old)
+    for p in store.unsent(NOW):
+        if text_of(p) == "given up":
+            store.given_up(p, "left", NOW)
+        elif text_of(p) != "waits":
+            store.sent(p, HERE, NOW)
+    clock.pass_(timedelta(days=29))
+    write(store, posts=(post("young", key="y"),))
+    store.sent(next(p for p in store.unsent(clock()) if text_of(p) == "young"), THERE, clock())
+    assert store.tidy(clock()) and (rows(store, "outbox"), rows(store, "standing")) == (5, 3)
+    clock.pass_(timedelta(days=2))
+    assert store.tidy(clock()) and (rows(store, "outbox"), rows(store, "standing")) == (2, 2)
+    write(store, posts=(*old, post("2", key="y")))
+    standing = {text_of(p): p.standing for p in store.unsent(clock())}
+    assert standing == {"waits": None, "2": THERE, "board": HERE}, (
+        "told once, for ever; the board and what is young are edited"
+    )
+
+
+def test_much_is_thrown_away_in_pieces(store: SqlStore, clock: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidy, "AT_ONCE", 4)
+    write(store, posts=tuple(post(str(n)) for n in range(10)))
+    for p in store.unsent(NOW):
+        store.sent(p, None, NOW)
+    clock.pass_(timedelta(days=31))
+    assert [store.tidy(clock()) for _ in range(3)] == [False, False, True]
+    assert rows(store, "outbox") == 0
 
 
 def test_once_counts_although_no_message_came_of_it(store: SqlStore) -> None:

@@ -276,3 +276,17 @@ def test_gone_while_posting_is_no_reason_to_stop(quiet: House) -> None:
     write(quiet, "U1ADA", "hello")
     drain(quiet)
     assert quiet.voice.said_to("U1ADA") == ["hello"]
+
+
+def test_the_outbox_is_tidied_up_once_a_day(quiet: House) -> None:
+    write(quiet, "U2BOB", "old")
+    drain(quiet)
+    asked: list[object] = []
+    tidy = quiet.store.tidy
+    quiet.store.tidy = lambda now: (asked.append(now), tidy(now))[1]  # type: ignore[method-assign, func-returns-value]
+    for hours, times in ((0, 1), (1, 1), (24, 2), (24 * 31, 3)):
+        quiet.clock.forward(hours=hours)
+        quiet.rounds.round()
+        assert len(asked) == times
+    with quiet.store._gate.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM outbox WHERE body LIKE '%old%'").scalar_one() == 0

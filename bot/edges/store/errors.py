@@ -80,6 +80,10 @@ SQLITE_WORDS: tuple[tuple[str, type[StoreError], str], ...] = (
 """What SQLite says (lower case, part of it), the error that it becomes, and our words after the file's name."""
 
 
+SERVER_BUSY = ("lock timeout", "could not serialize", "deadlock detected")
+"""What PostgreSQL says of somebody else's transaction."""
+
+
 @contextmanager
 def plain_words(where: str) -> Iterator[None]:
     """Turn the libraries' exceptions into :class:`StoreError`. ``where`` names the database without its password."""
@@ -91,7 +95,8 @@ def plain_words(where: str) -> Iterator[None]:
 
 def in_words(error: Exception, where: str) -> StoreError:
     """The :class:`StoreError` for a library's exception. Values of the statement are left out: they may be anybody's."""
-    said = str(error.orig if isinstance(error, DBAPIError) and error.orig is not None else error).strip()
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    said = " ".join(str(cause).split())
     for part, kind, words in SQLITE_WORDS:
         if part in said.lower():
             return kind(f"the database {where} {words}", f"my database {words}")
@@ -100,6 +105,9 @@ def in_words(error: Exception, where: str) -> StoreError:
     if isinstance(error, PoolTimeout):
         busy = "are in use; try again"
         return Busy(f"all connections to the database {where} {busy}", f"all connections to my database {busy}")
+    if isinstance(error, OperationalError) and any(part in said for part in SERVER_BUSY):
+        busy = "is held by another program for more than 5 s; end that program or try again"
+        return Busy(f"the database {where} {busy}", f"my database {busy}")
     if isinstance(error, OperationalError) and not isinstance(error.orig, sqlite3.Error):
         return Away(
             f"the database {where} does not answer: {said}", "my database does not answer; see that its server runs"

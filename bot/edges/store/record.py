@@ -68,7 +68,7 @@ def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
 
 
 def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: datetime) -> frozenset[str]:
-    """Write all of it. Returns the `once` keys that were new. Raises what the database refuses."""
+    """Write all of it. Returns the `once` keys that were asked for, of which only new ones are told. Raises what the database refuses."""
     _write_values(connection, changes.puts, now)
     if changes.drops:
         gone = or_(
@@ -88,10 +88,11 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
     add(connection, LEDGER, [_line(x) for x in changes.lines])
     if changes.paused is not None:
         put(connection, WORD, [{"name": "paused", "value": changes.paused}])
-    once = _write_said(connection, (*(n.once for n in changes.news), *(p.once for p in posts)), now)
-    outbox.write(connection, [p for p in posts if not p.once or p.once in once], now)
+    wanted = frozenset(k for k in (*(n.once for n in changes.news), *(p.once for p in posts)) if k)
+    new = _write_said(connection, wanted, now)
+    outbox.write(connection, [p for p in posts if not p.once or p.once in new], now)
     say(connection, NEXT_PULSE)
-    return once
+    return wanted
 
 
 def _line(x: Line) -> dict[str, Any]:
@@ -109,10 +110,14 @@ def _write_values(connection: Connection, puts: Iterable[Entity], now: datetime)
             put(connection, pairs[0][0], rows)
 
 
-def _write_said(connection: Connection, keys: Iterable[str], now: datetime) -> frozenset[str]:
-    wanted = frozenset(k for k in keys if k)
+def _write_said(connection: Connection, wanted: frozenset[str], now: datetime) -> frozenset[str]:
+    """Returns those that are new. One that the books have forgotten and a rule asks for again comes back into them: else that rule would
+    ask, and the books be written, at every round from then on."""
     if not wanted:
         return wanted
-    new = wanted - frozenset(connection.execute(select(SAID.c.once).where(SAID.c.once.in_(wanted))).scalars())
+    told = frozenset(connection.execute(select(SAID.c.once).where(SAID.c.once.in_(wanted))).scalars())
+    if told:
+        connection.execute(update(SAID).where(SAID.c.once.in_(told)).values(at=now))
+    new = wanted - told
     add(connection, SAID, [{"once": k, "at": now} for k in sorted(new)])
     return new

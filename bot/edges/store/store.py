@@ -21,6 +21,7 @@ from bot.domain.draft import Changes
 from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
 from bot.edges.store import beside, claims, intake, outbox, record, schema
 from bot.edges.store import books as shelf
+from bot.edges.store import tidy as tidying
 from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, Lost, plain_words
@@ -251,6 +252,11 @@ class SqlStore:
         """The message with this key was deleted."""
         with self._writing() as (connection, _):
             outbox.forget_standing(connection, to, key)
+
+    def tidy(self, now: datetime) -> bool:
+        """Throw away messages that are long out. Returns whether all is done; else there may be more."""
+        with self._writing() as (connection, _):
+            return tidying.tidy(connection, now) < tidying.AT_ONCE
 
     def pending(self) -> int:
         """How many messages wait, due or not."""

@@ -1,0 +1,33 @@
+"""What is thrown away: messages that are long out, and where they stand. Called by the store, once a day of the bot's clock.
+
+What is kept for ever, because it is the record or cannot grow: the ledger, requests, leases, moves and agreements, cards, machines and
+people; and the keys of notices that are told once (`said`, a line each), for their conditions may come again after any time.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, and_, delete, exists, func, not_, select
+
+from bot.edges.store.outbox import OUTBOX, STANDING
+
+KEPT = timedelta(days=30)
+"""Messages stay for that long after they went out or were given up: somebody may ask what became of one. One that is
+edited only later than that is posted anew."""
+
+AT_ONCE = 1000
+"""Rows in one go: whoever wants to write meanwhile does not wait long."""
+
+FOR_EVER = ("board",)
+"""Keys of messages that are edited however old they are."""
+
+
+def tidy(connection: Connection, now: datetime) -> int:
+    """Throw away what is old, in a writing transaction. Returns how many messages went; AT_ONCE: there may be more."""
+    over = func.coalesce(OUTBOX.c.sent, OUTBOX.c.given_up)
+    old = select(OUTBOX.c.id).where(not_(OUTBOX.c.waiting), over < now - KEPT).order_by(OUTBOX.c.id).limit(AT_ONCE)
+    gone = connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(old))).rowcount
+    told = exists().where(OUTBOX.c.audience == STANDING.c.audience, OUTBOX.c.key == STANDING.c.key)
+    connection.execute(delete(STANDING).where(and_(STANDING.c.key.not_in(FOR_EVER), not_(told))))
+    return gone
