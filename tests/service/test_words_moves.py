@@ -162,3 +162,20 @@ def test_a_card_that_came_out_is_not_said_to_have_arrived() -> None:
 def test_a_machine_that_is_on_again_is_not_slow_but_checked() -> None:
     late = shown(MoveState.PROVING, shutdown_at=w.NOW - 20 * w.MIN, on_at=w.NOW - 15 * w.MIN)
     assert w.text(late).split("\n")[0].endswith("on again, being checked")
+
+
+def test_a_card_that_goes_from_one_machine_of_somebody_to_another_names_the_machines() -> None:
+    gave = w.lease("7", w.BOB, w.PYTHON, ("T4-3",), state=LeaseState.ENDED)
+    came = w.text(words.move_message(w.move(MoveState.DONE), w.books(gave, w.MOVING), w.NOW, w.POLICY)).split("\n")[0]
+    assert came == "T4-3 went from vm-python to vm-r of bob"
+    goes = w.move(MoveState.STOPPING, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),))
+    away = w.books(replace(w.RETURNING, person=w.BOB.id), w.RESERVED, Hold("T4-2", Turn.NEXT, "12"))
+    assert w.text(words.move_message(goes, away, w.NOW, w.POLICY)).startswith(
+        "T4-2 goes from vm-python to vm-r of bob,"
+    )
+
+
+def test_a_card_that_comes_back_to_where_it_was_is_said_to_go_back() -> None:
+    gave = w.lease("7", w.BOB, w.R, ("T4-3",), state=LeaseState.ENDED)
+    said = w.text(words.move_message(w.move(MoveState.DONE), w.books(gave, w.MOVING), w.NOW, w.POLICY))
+    assert said.startswith("T4-3 went back into vm-r of bob")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.domain.model import (
     Books,
     Lease,
     LeaseState,
+    Machine,
     PersonId,
 )
 from bot.domain.queue import line
@@ -68,8 +71,9 @@ def mine(scene: Scene, person: PersonId) -> Reply:
     """My cards, my place in line, my machines."""
     view = View(scene.books, scene.seen, scene.now)
     own = _own_lines(scene, view, person)
-    machines = [m for m in scene.books.machines.values() if person in m.owners]
-    theirs: Part = listed(name_of(m) for m in sorted(machines, key=lambda m: m.name)[:6])
+    owned = sorted((m for m in scene.books.machines.values() if person in m.owners), key=lambda m: m.name)
+    machines, gone = [m for m in owned if not m.gone], [m for m in owned if m.gone]
+    theirs: Part = listed(name_of(m) for m in machines[:6])
     return say(
         head(_you(scene, person)),
         *own,
@@ -78,7 +82,20 @@ def mine(scene: Scene, person: PersonId) -> Reply:
         else ln(
             "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
         ),
+        _gone_line(scene, gone),
         buttons=(*_own_buttons(scene, person), REQUEST, QUEUE),
+    )
+
+
+def _gone_line(scene: Scene, gone: Sequence[Machine]) -> LineOf | None:
+    """Machines that vCenter has no more, until an admin forgets them."""
+    if not gone:
+        return None
+    return ln(
+        listed(name_of(m) for m in gone[:4]),
+        f" {'is' if len(gone) == 1 else 'are'} gone from vCenter. An admin can have {'it' if len(gone) == 1 else 'them'} forgotten: ",
+        command(scene.policy, f"machine remove {name_of(gone[0])}"),
+        ".",
     )
 
 

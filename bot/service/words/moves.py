@@ -130,6 +130,13 @@ def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: 
         return [kind, slots_of(slots), f" came out of {vm} (", who, ")", following]
     go = "went" if over else "goes" if len(slots) == 1 else "go"
     here: list[Part] = [who, f" ({vm})"]
+    sides = _sides(work, slots, books)
+    if lease is not None and sides and all(person == lease.person for person, _ in sides):
+        if sides == [(lease.person, vm)]:  # it was there before
+            return [kind, slots_of(slots), f" {go} back {'out of' if work is Work.TAKE else 'into'} ", vm, " of ", who]
+        theirs = listed(machine for _, machine in sides)  # of one person: the machines say it
+        way: list[Part] = [vm, " to ", theirs] if work is Work.TAKE else [theirs, " to ", vm]
+        return [kind, slots_of(slots), f" {go} from ", way, " of ", who]
     other = _other_side(work, slots, books)
     if work is Work.TAKE:
         return [kind, slots_of(slots), f" {go} from ", here, [" to ", other] if other else None]
@@ -138,12 +145,17 @@ def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: 
 
 def _other_side(work: Work, slots: Sequence[SlotId], books: Books) -> list[Part]:
     """Who gets what is taken here, or who gave what is put here; [] nobody (that the books still know)."""
+    return listed([[Name(person), f" ({vm})"] for person, vm in _sides(work, slots, books)])
+
+
+def _sides(work: Work, slots: Sequence[SlotId], books: Books) -> list[tuple[PersonId, str]]:
+    """The people on the other side, each with the machine there."""
     sides: dict[tuple[PersonId, str], None] = {}
     for slot in slots:
         lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books)
         if lease is not None:
             sides[(lease.person, name_of(books.machines.get(lease.machine)))] = None
-    return listed([[Name(person), f" ({vm})"] for person, vm in sides])
+    return list(sides)
 
 
 def _receiver(slot: SlotId, books: Books) -> Lease | None:

@@ -38,7 +38,9 @@ from bot.service.words.common import (
     because,
     button,
     clock_words,
+    command,
     head,
+    it_them,
     label_ref,
     listed,
     ln,
@@ -104,11 +106,12 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
             return [first, _missing(scene, lease, vm), _blockers(scene, lease)]
         case LeaseState.MOVING:
             first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, ".")
-            return [first, ln("Its time starts when it is seen to work.")]
+            work = "they are" if many else "it is"
+            return [first, ln(f"{'Their' if many else 'Its'} time starts when {work} seen to work.")]
         case LeaseState.ACTIVE if lease.over_time:
             has = f" still {'have' if mine else 'has'} "
             first = head(_capital(who), has, cards, " although the time is over: nobody waited.")
-            return [first, ln("It goes back first as soon as somebody asks.")]
+            return [first, ln(f"{'They go' if many else 'It goes'} back first as soon as somebody asks.")]
         case LeaseState.ACTIVE:
             until: Part = [" until ", When(lease.end)] if lease.end is not None else None
             return [head(_capital(who), f" {'have' if mine else 'has'} ", cards, f" in {vm}", until, ".")]
@@ -154,7 +157,7 @@ def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]
     machine = scene.books.machines.get(lease.machine)
     if lease.state is LeaseState.RETURNING and comes_out_words(scene, lease) is None:
         return give_buttons(machine, clock_words(scene.policy))
-    return (MINE, button("Give it back", f"release {label_ref(lease.label)}"))
+    return (MINE, button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}"))
 
 
 def _why_card(scene: Scene, card: Card) -> Reply:
@@ -179,8 +182,6 @@ def _why_card(scene: Scene, card: Card) -> Reply:
 def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
     """Why somebody waits: the rule, the people, the times."""
     mine = request.person == reader
-    who: Part = "You" if mine else Name(request.person)
-    are = "are" if mine else "is"
     at = place(scene.books, request)
     if request.state in (RequestState.SERVED, RequestState.WITHDRAWN):
         over = "given back" if request.state is RequestState.SERVED else "taken out of the line"
@@ -189,19 +190,7 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
             ln("Asked ", When(request.asked), ", by ", Name(request.person), "."),
             buttons=(MINE,),
         )
-    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
-    if ahead:
-        order = [
-            f"{who} {are} {place_word(at)}" if isinstance(who, str) else [who, f" is {place_word(at)}"],
-            ": ",
-            listed(_asked_at(r, reader) for r in ahead[-2:]),
-        ]
-        more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
-        first = head(
-            order, more, ", ", "you " if mine else [who, " "], When(request.asked), ". Nothing else counts here."
-        )
-    else:
-        first = head(who, f" {are} first in line for {wanted(request)} since ", When(request.asked), ".")
+    first = _order(scene, request, reader, at)
     machine = scene.books.machines.get(request.machine)
     return say(
         first,
@@ -209,15 +198,43 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
         too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
         ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
-        _window_line(scene, request, machine),
+        None if _stranded(request) else _window_line(scene, request, machine),
         *standing_still(scene),
         buttons=_request_buttons(scene, request, machine) if mine else (QUEUE, MINE),
     )
 
 
-def _asked_at(request: Request, reader: PersonId) -> list[Part]:
+def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
+    """The place, and who asked before; of somebody with several requests, by their numbers."""
+    mine = request.person == reader
+    who: Part = "You" if mine else Name(request.person)
+    are = "are" if mine else "is"
+    several = sum(r.person == request.person for r in line(scene.books)) > 1
+    number: Part = [" with ", label_ref(str(request.number))] if several else None
+    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
+    if not ahead:
+        return head(who, f" {are} first in line", number, f" for {wanted(request)} since ", When(request.asked), ".")
+    more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
+    own: Part = label_ref(str(request.number)) if several else "you" if mine else who
+    return head(
+        [who, f" {are} {place_word(at)}", number, ": "],
+        listed(_asked_at(r, request, reader) for r in ahead[-2:]),
+        [more, ", ", own, " ", When(request.asked), ". Nothing else counts here."],
+    )
+
+
+def _asked_at(request: Request, behind: Request, reader: PersonId) -> list[Part]:
+    """Who asked when; an earlier request of the same person by its number."""
+    if request.person == behind.person:
+        whose: Part = "your " if request.person == reader else "their "
+        return [whose, label_ref(str(request.number)), " was asked ", When(request.asked)]
     who: Part = "you" if request.person == reader else Name(request.person)
     return [who, " asked ", When(request.asked)]
+
+
+def _stranded(request: Request) -> bool:
+    """Whether it waits for another machine to be named."""
+    return request.rest is not None and request.rest.why is RestWhy.MACHINE
 
 
 def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
@@ -226,7 +243,7 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
         return ln(
             "It is ",
             "your turn" if mine else "their turn",
-            ": a card is offered, answer by ",
+            f": {wanted(request)} {'is' if request.count == 1 else 'are'} offered, answer by ",
             When(request.offer.accept_by),
             ".",
         )
@@ -238,7 +255,7 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
         case RestWhy.PASSED:
             return ln(
                 who,
-                " passed the last one, so I do not ask again",
+                " passed the last offer, so I do not ask again",
                 until,
                 " unless another card comes up. The place is kept.",
             )
@@ -255,10 +272,11 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
                 ".",
             )
         case RestWhy.MACHINE:
-            return ln("Its machine is gone or has another owner; it waits for another machine to be named", until, ".")
+            how = command(scene.policy, f"request {request.count} on MACHINE")
+            return ln("Its machine is gone or has another owner; it waits", until, " for another one: ", how, ".")
         case RestWhy.NO_WINDOW:
             return ln(
-                "A card was free for a day and its machine could not restart, so the turn went on. It waits for a restart time."
+                f"{wanted(request)} {'was' if request.count == 1 else 'were'} free for a day and the machine could not restart, so the turn went on. A restart time is waited for."
             )
 
 
@@ -278,6 +296,6 @@ def _request_buttons(scene: Scene, request: Request, machine: Machine | None) ->
     if request.state is RequestState.OFFERED:
         return asked_buttons(scene, request, machine, None, None)
     leave = button("Leave the line", f"release #{request.number}")
-    if agreed_for(scene, request) is not None or is_off(scene, request):
+    if agreed_for(scene, request) is not None or is_off(scene, request) or _stranded(request):
         return (QUEUE, leave)
     return (*restart_buttons(scene, machine, scene.promises.get(request.number))[:2], leave)

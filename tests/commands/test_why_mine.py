@@ -1,0 +1,38 @@
+"""why and mine: about the one thing that is asked about, and of machines that are there."""
+
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+def two_requests(house: House) -> None:
+    """All cards are ada's; bob waits with #2 for vm-r and with #3 for vm-spare."""
+    house.say("dana", "machine add vm-spare owners @bob")
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
+    house.say("bob", "request 1 on vm-r")
+    house.clock.forward(minutes=3)
+    house.say("bob", "request 1 on vm-spare")
+
+
+def test_why_of_a_number_is_about_that_number(house: House) -> None:
+    two_requests(house)
+    second = text_of(house.say("bob", "why #3"))
+    assert second.startswith("You are second in line with #3: your #2 was asked ")
+    assert "vm-spare" in second and "vm-r " not in second and "you asked" not in second
+    first = text_of(house.say("bob", "why #2"))
+    assert first.startswith("You are first in line with #2 for 1 T4") and "vm-r" in first and "vm-spare" not in first
+    assert "their #2 was asked" in text_of(house.say("ada", "why #3"))
+
+
+def test_a_machine_that_is_gone_is_said_to_be_gone_until_it_is_forgotten(house: House) -> None:
+    two_requests(house)
+    del house.lab.vms[uuid("vm-spare")]
+    house.forward(30)
+    said = text_of(house.say("bob", "mine"))
+    assert "Your machines: vm-r." in said
+    assert "vm-spare is gone from vCenter. An admin can have it forgotten: /gpu machine remove vm-spare." in said
+    why = house.say("bob", "why #3")
+    assert "for another one: /gpu request 1 on MACHINE" in text_of(why)
+    assert [button.says for button in why.buttons] == ["queue", "release #3"], "it is not asked when that restarts"
+    house.say("bob", "release #3")
+    assert house.say("dana", "machine remove vm-spare").ok
+    assert "vm-spare" not in text_of(house.say("bob", "mine"))
