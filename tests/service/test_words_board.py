@@ -192,3 +192,19 @@ def test_a_time_that_comes_again_is_told_by_its_next_end() -> None:
     assert line_of("T4-2", board(w.RETURNING, nights)) == "ada · vm-python, given back, comes out by tomorrow 06:00"
     done = w.agreement(5, w.PYTHON, w.ADA, window=None, when_done=True)
     assert "comes out as soon as nothing has run for a while" in line_of("T4-2", board(w.RETURNING, done))
+
+
+def test_a_restart_now_is_not_told_by_a_clock_that_runs_along() -> None:
+    now = w.agreement(label="12", now=True)
+    reserved = replace(w.RESERVED, slots=("T4-3", "T4-4"))
+    there = w.text(words.board(w.books(reserved, now), w.seen(), w.NOW, w.POLICY))
+    assert "reserved for bob · vm-r, restarts now\n" in there, there
+    coming = w.books(reserved, now, Hold("T4-3", Turn.NEXT, "12"), Hold("T4-4", Turn.HAS, "12"))
+    said = w.text(words.board(coming, w.seen(), w.NOW, w.POLICY))
+    assert "reserved for bob · vm-r, restarts as soon as all cards are there" in said, said
+
+
+def test_a_card_that_is_given_back_now_is_out_before_the_agreed_time_is_over() -> None:
+    now = w.agreement(5, w.PYTHON, w.ADA, label="7b", now=True, window=Window(w.NOW, w.NOW + 75 * w.MIN))
+    said = w.text(words.board(w.books(w.RETURNING, now), w.seen(), w.NOW, w.POLICY))
+    assert "given back, comes out by today 15:15" in said, said

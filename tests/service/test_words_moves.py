@@ -64,7 +64,7 @@ def test_cards_in_and_out_in_one_restart_are_one_message() -> None:
     wishes = (Wish(Work.TAKE, "7b", "T4-2"), Wish(Work.PUT, "12", "T4-3"), Wish(Work.PUT, "12", "T4-1"))
     both = w.move(MoveState.PLANNED, w.PYTHON, wishes=wishes)
     first = w.text(words.move_message(both, w.books(w.RETURNING, w.RESERVED), w.NOW, w.POLICY)).split("\n")[0]
-    assert "T4-2 goes from ada (vm-python)" in first and "T4-3 and T4-1 go" in first
+    assert "T4-2 goes from ada (vm-python)" in first and "T4-1 and T4-3 go" in first
 
 
 def test_a_card_that_was_free_is_not_said_to_come_from_anybody() -> None:

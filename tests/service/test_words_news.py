@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.model import Lease, LeaseState, MoveState, Offer, Rest, RestWhy, Window
+from bot.domain.model import Hold, Lease, LeaseState, MoveState, Offer, RequestState, Rest, RestWhy, Turn, Window
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.times import read_window
 from bot.service import words
@@ -126,6 +126,27 @@ def test_an_offer_of_several_cards_speaks_of_several() -> None:
     later = replace(w.OFFERED, count=2, offer=Offer(w.NOW, w.NOW + w.H, w.NOW + w.H))
     reply = told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R)
     assert "2 T4 will be free" in w.text(reply) and reply.buttons[0].label == "As soon as they are there"
+
+
+ONE = re.compile(
+    r"\b(the card|a card|do(es)? not need it|give it|takes it|sees it|waits for it|restart(ed)? for it|it (comes|sits)|one back)\b",
+    re.I,
+)
+"""What is said of one card."""
+
+
+@pytest.mark.parametrize("kind", list(NewsKind))
+def test_what_is_told_of_two_cards_speaks_of_two(kind: NewsKind) -> None:
+    for one in (w.RESERVED, w.MOVING, w.ACTIVE, replace(w.ACTIVE, state=LeaseState.RETURNING)):
+        lease = replace(one, slots=("T4-2", "T4-3"))
+        request = w.request(count=2, state=RequestState.LEASED)
+        books = w.books(lease, request, w.agreement(label="12", now=True), Hold("T4-2", Turn.NEXT, "12"))
+        for to in (w.BOB.id, CHANNEL):
+            for about in ({"lease": lease}, {"lease": lease, "request": request}, {"request": request}):
+                item = News(kind, to, machine=w.R, slots=lease.slots, until=w.NOW + w.H, who=w.ADA.id, **about)  # type: ignore[arg-type]
+                reply = words.news(item, books, w.NOW, w.POLICY)
+                said = "\n".join([w.text(reply), *(b.label for b in reply.buttons)])
+                assert not (found := ONE.search(said)), (found, said)
 
 
 def test_shortly_before_midnight_nobody_is_offered_the_rest_of_today() -> None:

@@ -25,6 +25,8 @@ from bot.service.words.common import (
     command,
     head,
     it_is,
+    it_them,
+    it_they,
     ln,
     name_of,
     now_words,
@@ -98,7 +100,7 @@ def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
         return None
     fact = cause_words(promise, reader)
     if promise.likely is None:
-        return ln("When it comes I do not know, because ", fact, ".")
+        return ln("When it is your turn I do not know, because ", fact, ".")
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
         return ln(f"{they} can be there by ", When(promise.likely), ": only the restart is missing.")
@@ -140,11 +142,11 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
         case "free_now":
             return ["it is free now, and only the restart is missing"]
         case "own_end":
-            return [owner, " time ends", at or " by then", ", and it may come back earlier"]
+            return [owner, " time ends", at or " by then", ", and cards may come back earlier"]
         case "over_time":
-            return [owner, " time is over, and the card comes out when its machine restarts"]
+            return [owner, " time is over, and a restart of the machine is still to come"]
         case "returning":
-            return [who, " gave one back", [", out by", at] if at else ", and no restart is agreed yet"]
+            return [who, " gave back what you wait for", [", out by", at] if at else ", and no restart is agreed yet"]
         case "moving":
             return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
         case "reserved":
@@ -153,7 +155,7 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
             return [
                 who,
                 " is before you" if not you else " come first with your earlier request",
-                [" and has it until about", at] if at else None,
+                [", whose time then lasts until about", at] if at else None,
             ]
         case "aside":
             return ["too many cards rest just now"]
@@ -253,7 +255,9 @@ def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None)
     """When a machine may restart; "now" counts from when the card is there: promised for later, or with somebody still."""
     waits = promise is not None and promise.cause != "free_now"
     coming = any(h.label == agreed.label and h.turn is Turn.NEXT for h in scene.books.holds)
-    return now_words(agreed, scene.policy, waits or coming)
+    request = scene.books.requests.get(int(agreed.label)) if agreed.label.isdecimal() else None
+    count = request.count if request is not None else 1
+    return now_words(agreed, scene.policy, count if waits or coming else 0)
 
 
 def _before(agreed: Agreement, promise: Promise | None) -> str:
@@ -311,13 +315,14 @@ def restart_buttons(scene: Scene, machine: Machine | None, promise: Promise | No
     zone = ZoneInfo(scene.zone)
     here = scene.now.astimezone(zone)
     likely = promise.likely if promise is not None else None
+    comes = "they come" if promise is not None and len(promise.slots) > 1 else "it comes"
     rest_of_today = _end_of_day(here) - here
     if (likely is not None and likely.astimezone(zone).date() > here.date()) or rest_of_today < 2 * usual(
         machine, scene.policy
     ):
         # Named times of today would be over before the card comes.
         return (
-            window_button("Yes, as soon as it comes", machine, "now", "primary"),
+            window_button(f"Yes, as soon as {comes}", machine, "now", "primary"),
             window_button(f"Any night {night}", machine, "nights"),
             ask,
         )
@@ -343,7 +348,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
     if isinstance(taken, Request):
         agreed = agreed_for(scene, taken)
         return say(
-            head(f"You are in line again for {wanted(taken)} on {vm}; the next card that fits is yours."),
+            head(f"You are in line again for {wanted(taken)} on {vm}; what comes up next and fits is yours."),
             ln(
                 "Nothing is offered to you at this moment: it was taken out of the pool, or the offer is over. Your place is the old one."
             ),
@@ -364,7 +369,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
         *standing_still(scene),
-        buttons=(MINE, button("I do not need it any more", f"release #{taken.label}")),
+        buttons=(MINE, button(f"I do not need {it_them(len(taken.slots))} any more", f"release #{taken.label}")),
     )
 
 
@@ -380,12 +385,13 @@ def passed(scene: Scene, request: Request) -> Reply:
         if request.rest is not None and request.rest.until is not None
         else []
     )
+    n = request.count
     return say(
         head(f"Passed. You keep your place for {wanted(request)}."),
         ln("The next in line is asked. I ask you again when another card comes up", until, "."),
-        ln("Changed your mind? While nobody took it, it can still be yours."),
+        ln(f"Changed your mind? While nobody took {it_them(n)}, {it_they(n)} can still be yours."),
         buttons=(
-            button("Take it after all", f"accept #{request.number} now"),
+            button(f"Take {it_them(n)} after all", f"accept #{request.number} now"),
             button("Leave the line", f"release #{request.number}"),
         ),
     )

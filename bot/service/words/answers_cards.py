@@ -20,6 +20,10 @@ from bot.service.words.common import (
     command,
     count_of,
     head,
+    it_is,
+    it_them,
+    it_they,
+    its_their,
     label_ref,
     listed,
     ln,
@@ -117,7 +121,10 @@ def _return_lines(scene: Scene, returning: Sequence[Lease]) -> list[LineOf]:
                 )
             )
     if returning:
-        lines.append(ln("No more questions about it, and from now on its time no longer counts as yours."))
+        n = sum(len(lease.slots) for lease in returning)
+        lines.append(
+            ln(f"No more questions about {it_them(n)}, and from now on {its_their(n)} time no longer counts as yours.")
+        )
     return lines
 
 
@@ -163,7 +170,10 @@ def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease])
     if unasked:
         return give_buttons(scene.books.machines.get(unasked[0].machine), clock_words(scene.policy))
     if returning:
-        return (MINE, button("Keep it after all", f"keep {label_ref(returning[0].label)}"))
+        return (
+            MINE,
+            button(f"Keep {it_them(len(returning[0].slots))} after all", f"keep {label_ref(returning[0].label)}"),
+        )
     return (MINE, REQUEST)
 
 
@@ -172,6 +182,7 @@ def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease])
 
 def kept(scene: Scene, lease: Lease) -> Reply:
     """The answer to ``keep``: it does not go back."""
+    n = len(lease.slots)
     return say(
         head(
             slots_of(lease.slots),
@@ -179,12 +190,12 @@ def kept(scene: Scene, lease: Lease) -> Reply:
             [" until ", When(lease.end)] if lease.end is not None else None,
             ".",
         ),
-        ln("Nobody was promised it, so it does not go back."),
-        ln("Its time was over, though: as soon as somebody asks, it is the first to go back.")
+        ln(f"Nobody was promised {it_them(n)}, so {it_they(n)} {'does' if n == 1 else 'do'} not go back."),
+        ln(f"The time was over, though: as soon as somebody asks, {it_is(n)} the first to go back.")
         if lease.over_time
         else None,
-        ln(f"{machine_word(scene.books, lease.machine)} is not restarted for it."),
-        buttons=(MINE, button("Give it back after all", f"release {label_ref(lease.label)}")),
+        ln(f"{machine_word(scene.books, lease.machine)} is not restarted for {it_them(n)}."),
+        buttons=(MINE, button(f"Give {it_them(n)} back after all", f"release {label_ref(lease.label)}")),
     )
 
 
@@ -205,9 +216,9 @@ def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
         ),
         ln(Name(waits.person), " waits: while somebody does, a card is made longer only once.")
         if waits is not None
-        else ln("Nobody waits for it just now."),
+        else ln(f"Nobody waits for {it_them(len(lease.slots))} just now."),
         ln("I remind you before the end."),
-        buttons=(MINE, button("Give it back", f"release {label_ref(lease.label)}")),
+        buttons=(MINE, button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}")),
     )
 
 
@@ -229,7 +240,10 @@ def adopted(scene: Scene, lease: Lease) -> Reply:
         ln("Until ", When(lease.end), "; the time counts from now, with reminders before the end.")
         if lease.end is not None
         else None,
-        buttons=(button("Who has what", "status"), button("Give it back", f"release {label_ref(lease.label)}")),
+        buttons=(
+            button("Who has what", "status"),
+            button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}"),
+        ),
     )
 
 
@@ -263,7 +277,7 @@ def forced(scene: Scene, lease: Lease) -> Reply:
         ),
         because(lease.reason, "Public reason: "),
         ln(
-            f"It comes out {'' if words else 'when its owner agrees to a restart; I asked now'}",
+            f"{'It comes' if len(lease.slots) == 1 else 'They come'} out {'' if words else 'when its owner agrees to a restart; I asked now'}",
             words,
             f". This does not switch {vm} off by itself.",
         ),

@@ -203,7 +203,7 @@ def windows(scene: Scene, machine: Machine) -> Reply:
 
 
 def _listed(agreement: Agreement) -> LineOf:
-    by: list[Part] = ["agreed when the card was taken"] if agreement.person == BOT else ["by ", Name(agreement.person)]
+    by: list[Part] = ["agreed when the lending began"] if agreement.person == BOT else ["by ", Name(agreement.person)]
     label = f", for {label_ref(agreement.label)}" if agreement.label else ""
     skips = f", {count_of(len(agreement.skips), 'time')} put off" if agreement.skips else ""
     return ln("• ", window_words(agreement), ", ", by, label, skips)
@@ -282,7 +282,7 @@ def started(scene: Scene, machine: Machine) -> Reply:
     held = [x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.MOVING]
     return say(
         head(f"{vm} is started with the next round, in a few seconds."),
-        ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when the card is seen to work.")
+        ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when that is seen to work.")
         if held
         else None,
         *standing_still(scene),

@@ -26,7 +26,7 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
-from bot.domain.occurrences import occurrence
+from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
@@ -38,6 +38,8 @@ from bot.service.words.common import (
     REQUEST,
     WHY,
     Part,
+    by_number,
+    card_s,
     count_of,
     head,
     ln,
@@ -173,7 +175,7 @@ def summary(view: View) -> str:
 
 def card_lines(view: View, policy: Policy) -> list[LineOf]:
     """A line a card; beyond twelve a line a host."""
-    cards = sorted(view.books.cards.values(), key=lambda c: _by_number(c.name))
+    cards = sorted(view.books.cards.values(), key=lambda c: by_number(c.name))
     if len(cards) <= CARDS_SHOWN:
         return [card_line(view, card, policy) for card in cards]
     lines = []
@@ -183,11 +185,6 @@ def card_lines(view: View, policy: Policy) -> list[LineOf]:
         kinds = ", ".join(f"{n} {tidy(k, 30)}" for k, n in sorted(Counter(c.kind for c in here).items()))
         lines.append(ln(Code(tidy(host)), f" {kinds}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])))
     return lines
-
-
-def _by_number(name: str) -> tuple[str, int, str]:
-    kind, _, number = name.rpartition("-")
-    return (kind, int(number), "") if number.isdecimal() else (name, 0, name)
 
 
 def card_line(view: View, card: Card, policy: Policy) -> LineOf:
@@ -267,12 +264,13 @@ def held_up_words(books: Books, lease: Lease) -> str:
 def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> datetime | None:
     """By when a card that is given back is out; None: no restart is agreed, or only one "when nothing runs"."""
     move = next((m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER), None)
-    if move is not None and move.window is not None:
-        return move.window.end
     takes = usual(books.machines.get(lease.machine), policy)
+    if move is not None and move.window is not None:
+        began = [move.shutdown_at + policy.guest_shutdown + takes] if move.shutdown_at is not None else []
+        return min([*began, move.window.end])
     agreed = usable(books, lease.machine, lease.label, now, policy)
-    windows = [occurrence(a, now, policy, takes) for a in agreed]
-    return min((w.end for w in windows if w is not None), default=None)
+    windows = [(a, w) for a in agreed if (w := occurrence(a, now, policy, takes)) is not None]
+    return min((begin_by(a, w, takes, policy) + takes for a, w in windows), default=None)
 
 
 _OVER = (MoveState.DONE, MoveState.DROPPED)
@@ -294,7 +292,14 @@ def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy) ->
 def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
     """When a machine restarts to take a reserved card, to put behind it."""
     agreed = usable(books, lease.machine, lease.label, now, policy)
-    return [", restarts ", window_words(agreed[0], public=True)] if agreed else [", waits for a time to restart"]
+    if not agreed:
+        return [", waits for a time to restart"]
+    if agreed[0].now:  # by the clock it would be another time in each round, while a card is still to come
+        coming = any(h.label == lease.label and h.turn is Turn.NEXT for h in books.holds)
+        many = len(lease.slots)
+        there = f"as soon as {'all ' if many > 1 else 'the '}{card_s(many)} {'are' if many > 1 else 'is'} there"
+        return [", restarts ", there if coming else "now"]
+    return [", restarts ", window_words(agreed[0], public=True)]
 
 
 def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:

@@ -150,6 +150,21 @@ def it_is(number: int) -> str:
     return "it is" if number == 1 else "they are"
 
 
+def it_they(number: int) -> str:
+    """``it`` or ``they`` for cards, as a subject."""
+    return "it" if number == 1 else "they"
+
+
+def it_them(number: int) -> str:
+    """``it`` or ``them`` for cards, as an object."""
+    return "it" if number == 1 else "them"
+
+
+def its_their(number: int) -> str:
+    """``its`` or ``their`` for cards."""
+    return "its" if number == 1 else "their"
+
+
 def wanted(request: Request) -> str:
     """``1 T4``, ``2 T4``: what is asked for."""
     return f"{request.count} {tidy(request.kind, 30)}"
@@ -184,9 +199,15 @@ def _dot(text: str) -> str:
     return "" if text.rstrip().endswith((".", "!", "?", "…")) else "."
 
 
+def by_number(name: str) -> tuple[str, int, str]:
+    """Sorts T4-2 before T4-10."""
+    kind, _, number = name.rpartition("-")
+    return (kind, int(number), "") if number.isdecimal() else (name, 0, name)
+
+
 def slots_of(slots: Iterable[SlotId]) -> list[Part]:
     """Cards by name: `T4-1` and `T4-2`; beyond four only how many more."""
-    names = [Code(tidy(s, 40)) for s in slots]
+    names = [Code(tidy(s, 40)) for s in sorted(slots, key=by_number)]
     if len(names) <= 4:
         return listed(names)
     return [*listed(names[:3], ", "), f" and {len(names) - 3} more"]
@@ -378,13 +399,14 @@ def also_words(agreement: Agreement) -> str:
     return busy + (", switched off hard if it does not shut down" if agreement.hard else "")
 
 
-def now_words(agreement: Agreement, policy: Policy, waits: bool) -> list[Part]:
+def now_words(agreement: Agreement, policy: Policy, waits: int) -> list[Part]:
     """When an agreement lets the machine restart, to who just said it: what "now" means is said.
 
-    :param waits: its card is still to come
+    :param waits: how many cards it is for, if any of them is still to come; 0 all are there
     """
     if agreement.now and waits:
-        return [f"as soon as the card is there, beginning within {span_of(policy.now_within)}{also_words(agreement)}"]
+        begins = f", beginning within {span_of(policy.now_within)}{also_words(agreement)}"
+        return [f"as soon as the {card_s(waits)} {'is' if waits == 1 else 'are'} there{begins}"]
     return ["now, " if agreement.now and agreement.window is not None else "", window_words(agreement)]
 
 

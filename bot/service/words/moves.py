@@ -33,6 +33,7 @@ from bot.service.words.common import (
     about,
     because,
     button,
+    card_s,
     head,
     kind_before,
     listed,
@@ -218,7 +219,7 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
         return None
     by: list[Part] = []
     if agreement is not None:
-        by = [" when the card was taken"] if agreement.person == BOT else [" by ", Name(agreement.person)]
+        by = [" when the lending began"] if agreement.person == BOT else [" by ", Name(agreement.person)]
     when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
     return ln("Agreed", by, when, ".")
 
@@ -374,11 +375,14 @@ def _reason(move: Move) -> LineOf | None:
 
 def _proof(move: Move, vm: str, policy: Policy) -> list[LineOf | None]:
     until = (move.on_at or move.changed) + policy.seen_in_guest
-    if not any(w.work is Work.PUT for w in move.wishes):
+    put = sum(w.work is Work.PUT for w in move.wishes)
+    if not put:
         return [ln(f"⏳ {vm} is on; I wait until ", When(until), " for a word from inside.")]
     return [
-        ln(f"⏳ {vm} is on. I wait until ", When(until), " for a word from inside that it sees the card."),
-        ln(f"If it does not, the card stays in for its owner to look at; {vm} is not restarted unasked."),
+        ln(f"⏳ {vm} is on. I wait until ", When(until), f" for a word from inside that it sees the {card_s(put)}."),
+        ln(
+            f"If it does not, the {card_s(put)} {'stays' if put == 1 else 'stay'} in for its owner to look at; {vm} is not restarted unasked."
+        ),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.model import BOT, Lease, LeaseState
 from bot.domain.news import ADMINS
-from bot.service.ports import Code, LineOf, Reply, When
+from bot.service.ports import Button, Code, LineOf, Reply, When
 from bot.service.words.common import (
     MINE,
     Part,
@@ -34,9 +34,17 @@ def _them(t: Telling) -> str:
     return "them" if t.many else "it"
 
 
+def _they(t: Telling) -> str:
+    return "they" if t.many else "it"
+
+
 def _end(t: Telling) -> LineOf | None:
     end = t.lease.end if t.lease is not None else t.item.until
     return ln("Yours until ", When(end), ".") if end is not None else None
+
+
+def _give_back(t: Telling) -> Button:
+    return button(f"Give {_them(t)} back", f"release{t.ref}")
 
 
 def handed_on(t: Telling) -> Reply:
@@ -70,8 +78,8 @@ def active(t: Telling) -> Reply:
         if t.lease is not None and t.lease.guest_seen
         else ln("Your time starts now."),
         because(t.item.reason, ""),
-        ln("Done earlier? Give it back and the next in line has it sooner. I remind you before the end."),
-        buttons=(MINE, button("Give it back", f"release{t.ref}"), button("4 hours longer", f"extend{t.ref} 4h")),
+        ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
+        buttons=(MINE, _give_back(t), button("4 hours longer", f"extend{t.ref} 4h")),
     )
 
 
@@ -79,7 +87,7 @@ def active_unseen(t: Telling) -> Reply:
     """On and bound, but no word from the guest: the clock starts."""
     first = head(t.kind_cards, f" {_are(t)} in {t.vm}, but I have not heard from inside it yet.")
     if not t.to_holder:
-        return say(first, ln("vCenter shows the card in place; whether the driver sees it I cannot tell."))
+        return say(first, ln(f"vCenter shows {_them(t)} in place; whether the driver sees {_them(t)} I cannot tell."))
     return say(
         first,
         ln(
@@ -89,7 +97,7 @@ def active_unseen(t: Telling) -> Reply:
         ),
         ln("Your time runs from now all the same."),
         _end(t),
-        buttons=(MINE, button("Give it back", f"release{t.ref}")),
+        buttons=(MINE, _give_back(t)),
     )
 
 
@@ -106,7 +114,7 @@ def waits_power_on(t: Telling) -> Reply:
         late,
         buttons=(
             button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"),
-            button("Give it back", f"release{t.ref}"),
+            _give_back(t),
         ),
     )
 
@@ -119,16 +127,20 @@ def guest_without(t: Telling) -> Reply:
     return say(
         head(f"{t.vm} is on, but does not see ", t.cards, "."),
         ln(
-            "vCenter shows it in place, so most likely the driver inside is the cause. Look with ",
+            f"vCenter shows {_them(t)} in place, so most likely the driver inside is the cause. Look with ",
             Code("nvidia-smi"),
             ".",
         ),
         because(t.item.reason, "From inside: "),
-        ln("It stays in for you to look until ", When(until), f"; {t.vm} is not restarted unasked.")
+        ln(
+            f"{'They stay' if t.many else 'It stays'} in for you to look until ",
+            When(until),
+            f"; {t.vm} is not restarted unasked.",
+        )
         if until is not None
         else None,
-        ln("Not seen by then, I take the card for broken, and you are in line again at your old place."),
-        buttons=(button("Why?", f"why{t.ref}"), button("Give it back", f"release{t.ref}")),
+        ln(f"Not seen by then, I take {_them(t)} for broken, and you are in line again at your old place."),
+        buttons=(button("Why?", f"why{t.ref}"), _give_back(t)),
     )
 
 
@@ -136,21 +148,27 @@ def card_broken(t: Telling) -> Reply:
     """The guest reports a broken card."""
     going = t.lease is not None and t.lease.state is LeaseState.RETURNING
     first = head(t.cards, f" in {t.vm} {_are(t)} broken", why_tail(t.item.reason))
-    rest = ln(f"{'They are' if t.many else 'It is'} lent to nobody else, and rests once out of {t.vm}.")
+    rest = ln(
+        f"{'They are' if t.many else 'It is'} lent to nobody else, and {'rest' if t.many else 'rests'} once out of {t.vm}."
+    )
     if t.public or not t.to_holder:
         return say(
             first,
-            ln("Lent to ", t.holder, f". I do not restart {t.vm} for it unasked.") if t.person else None,
+            ln("Lent to ", t.holder, f". I do not restart {t.vm} for {_them(t)} unasked.") if t.person else None,
             rest,
             buttons=(button("Keep it out of the pool", f"drain {t.slots[0]} because broken"),)
             if t.slots and t.item.to == ADMINS
             else (),
         )
     if going:
-        mine = ln(f"It comes out in the next restart of {t.vm}. You are in line again at your old place.")
+        mine = ln(
+            f"{'They come' if t.many else 'It comes'} out in the next restart of {t.vm}. You are in line again at your old place."
+        )
     else:
-        mine = ln(f"It stays in until {t.vm} restarts next; nothing restarts unasked. The admins know.")
-    return say(first, mine, rest, buttons=(button("Why?", f"why{t.ref}"), button("Give it back", f"release{t.ref}")))
+        mine = ln(
+            f"{'They stay' if t.many else 'It stays'} in until {t.vm} restarts next; nothing restarts unasked. The admins know."
+        )
+    return say(first, mine, rest, buttons=(button("Why?", f"why{t.ref}"), _give_back(t)))
 
 
 def remind(t: Telling) -> Reply:
@@ -173,7 +191,7 @@ def remind(t: Telling) -> Reply:
         waits,
         ln("Without an answer just that happens: nothing restarts unasked."),
         buttons=(
-            button("Give it back when nothing runs", f"release{t.ref} when done"),
+            button(f"Give {_them(t)} back when nothing runs", f"release{t.ref} when done"),
             button("4 hours longer", f"extend{t.ref} 4h"),
             button("1 day longer", f"extend{t.ref} 1d"),
         ),
@@ -192,7 +210,7 @@ def over_time(t: Telling) -> Reply:
             "As soon as somebody asks, yours is the first to go back: I then ask when ",
             f"{t.vm} may restart. Until then I say no more.",
         ),
-        buttons=(button("1 day longer", f"extend{t.ref} 1d"), button("Give it back", f"release{t.ref}")),
+        buttons=(button("1 day longer", f"extend{t.ref} 1d"), _give_back(t)),
     )
 
 
@@ -215,7 +233,7 @@ def returning(t: Telling) -> Reply:
         who if actor else None,
         ln("Likely out by ", When(t.item.until), ".")
         if t.item.until is not None
-        else ln("When it comes out I do not know yet: no restart is agreed."),
+        else ln(f"When {'they come' if t.many else 'it comes'} out I do not know yet: no restart is agreed."),
     )
 
 
@@ -292,7 +310,11 @@ def card_aside(t: Telling) -> Reply:
     return say(
         head(t.cards, f" {'rest' if t.many else 'rests'}", why_tail(t.item.reason)),
         ln("By ", t.other, ".") if t.other_known else None,
-        ln("It stays with ", listed(t.named(x.person) for x in holders[:3]), " and rests once it comes out.")
+        ln(
+            f"{'They stay' if t.many else 'It stays'} with ",
+            listed(t.named(x.person) for x in holders[:3]),
+            f" and {'rest once they come' if t.many else 'rests once it comes'} out.",
+        )
         if holders
         else ln(
             "Lent to nobody until an admin says ",
@@ -312,7 +334,9 @@ def difference(t: Telling) -> Reply:
     """Books, vCenter and guest differ."""
     return say(
         head("About ", t.cards, " my books and what I see do not agree", why_tail(t.item.reason)),
-        ln("I touch nothing. It is lent to nobody else until three looks agree or an admin answers."),
+        ln(
+            f"I touch nothing. {'They are' if t.many else 'It is'} lent to nobody else until three looks agree or an admin answers."
+        ),
         ln("As I have it: lent to ", t.holder, f" in {t.vm}.") if t.person else None,
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
     )
@@ -326,13 +350,15 @@ def stranger(t: Telling) -> Reply:
             f" {'sit' if t.many else 'sits'} in {t.vm}, and I did not put {_them(t)} there. Whose {'are they' if t.many else 'is it'}?",
         ),
         because(t.item.reason, ""),
-        ln("I neither take it out nor lend it. If nobody answers, it stays as it is and counts as in use."),
         ln(
-            "Yours? Then it gets a number and an end like any other. Not needed? Then it comes out in a restart that you agree to."
+            f"I neither take {_them(t)} out nor lend {_them(t)}. If nobody answers, all stays as it is and counts as in use."
+        ),
+        ln(
+            f"Yours? Then {_they(t)} {'get' if t.many else 'gets'} a number and an end like any other. Not needed? Then {_they(t)} {'come' if t.many else 'comes'} out in a restart that you agree to."
         ),
         buttons=(
-            button("It is mine", f"adopt {' '.join(t.slots[:4])}", "primary"),
-            button("Not needed, take it out", f"letgo {' '.join(t.slots[:4])}"),
+            button("They are mine" if t.many else "It is mine", f"adopt {' '.join(t.slots[:4])}", "primary"),
+            button(f"Not needed, take {_them(t)} out", f"letgo {' '.join(t.slots[:4])}"),
         )
         if t.slots
         else (),
@@ -343,7 +369,9 @@ def shared_setting(t: Telling) -> Reply:
     """Two machines' settings name one card."""
     return say(
         head("Two machines have ", t.cards, " in their settings", why_tail(t.item.reason)),
-        ln("Only one of them can run with it; a copy of a machine brings its cards along. I lend it to nobody else."),
-        ln("Please take it out of the one that does not need it (in vCenter, with the machine off)."),
+        ln(
+            f"Only one machine can run with {_them(t)}; a copy of a machine brings its cards along. I lend {_them(t)} to nobody else."
+        ),
+        ln(f"Please take {_them(t)} out of the one that does not need {_them(t)} (in vCenter, with the machine off)."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
     )

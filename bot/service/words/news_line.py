@@ -169,8 +169,13 @@ def work_runs(t: Telling) -> Reply:
     """To who waits: the time of a card is over, but work runs on its machine."""
     until: list[Part] = [", at the latest until ", When(t.item.until)] if t.item.until is not None else []
     return say(
-        head("A card that you wait for is due, but work still runs on it. I wait for its end", until, "."),
-        ln("It is lent to ", t.other, ".") if t.other_known else None,
+        head(
+            t.cards if t.slots else "A card",
+            f" that you wait for {'are' if t.many else 'is'} due, but work still runs there. I wait for its end",
+            until,
+            ".",
+        ),
+        ln("Lent to ", t.other, ".") if t.other_known else None,
         ln("There is nothing to do for you; you keep your place."),
         buttons=(button("Why?", f"why{t.ref}"),),
     )
@@ -190,7 +195,7 @@ def leased(t: Telling) -> Reply:
         else None,
         buttons=(
             _rather_later(t),
-            button("I do not need it any more", f"release{t.ref}"),
+            button(f"I do not need {'them' if t.many else 'it'} any more", f"release{t.ref}"),
         ),
     )
 
@@ -239,7 +244,7 @@ def _restarts(t: Telling) -> LineOf:
     agreed = _agreed(t)
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
-    waits = agreed.now and _on_its_way(t) is not None
+    waits = len(t.slots) if agreed.now and _on_its_way(t) is not None else 0
     return ln(f"{t.vm} restarts once ({t.usual}): ", now_words(agreed, t.policy, waits), ". I say so before.")
 
 
@@ -286,8 +291,9 @@ def _settled(t: Telling) -> list[Part]:
     match lease.state:
         case LeaseState.RESERVED | LeaseState.RETURNING if t.item.agreement is not None:
             by = t.item.agreement.person
-            who: list[Part] = [", agreed by ", t.named(by)] if by != BOT else [", agreed when it was taken"]
-            waits = t.item.agreement.now and lease.state is LeaseState.RESERVED and _on_its_way(t) is not None
+            who: list[Part] = [", agreed by ", t.named(by)] if by != BOT else [", agreed when the lending began"]
+            coming = t.item.agreement.now and lease.state is LeaseState.RESERVED and _on_its_way(t) is not None
+            waits = len(t.slots) if coming else 0
             return [f"{t.vm} may restart ", now_words(t.item.agreement, t.policy, waits), who]
         case LeaseState.MOVING:
             return [t.cards, f" {go} into {t.vm}"]
@@ -327,7 +333,7 @@ def back_in_line(t: Telling) -> Reply:
     if rest is not None:
         lines.append(ln(f"I do not ask again before you name a time when {t.vm} may restart."))
         return say(*lines, buttons=(*get_buttons(t)[1:], leave))
-    lines.append(ln("There is nothing to do for you: the next card that fits is yours."))
+    lines.append(ln("There is nothing to do for you: what comes up next and fits is yours."))
     return say(*lines, buttons=(button("Why?", f"why{t.ref}"), leave))
 
 
@@ -345,7 +351,7 @@ def free_unused(t: Telling) -> Reply:
             f", but not yet put into {t.vm}.",
         ),
         because(t.item.reason, "What stands in the way: "),
-        ln(t.other, " waits for it.") if t.other_known else ln("Somebody waits for it."),
+        ln(t.other, f" waits for {'them' if t.many else 'it'}.") if t.other_known else ln("Somebody waits."),
         ln("Without a restart by ", When(until), " the turn goes on, and you keep your place.")
         if until is not None
         else None,

@@ -11,9 +11,12 @@ from bot.service.words.common import (
     about,
     because,
     button,
+    card_s,
     clock_words,
     command,
     head,
+    it_is,
+    it_them,
     listed,
     ln,
     open_agreements,
@@ -91,12 +94,14 @@ def last_call(t: Telling) -> Reply:
         else None,
         because(t.item.reason, ""),
         ln("Then yours ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
-        ln('This time was agreed when the card was taken; "not now" does not move it.')
+        ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
         buttons=(
             None if firm else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
-            button("I do not need it any more", f"release #{turn.label}") if turn is not None else None,
+            button(f"I do not need {it_them(len(turn.slots))} any more", f"release #{turn.label}")
+            if turn is not None
+            else None,
         ),
     )
 
@@ -173,7 +178,7 @@ def firm_window(t: Telling) -> Reply:
         or ln(
             f'It should have come out {span_of(t.policy.stuck_return)} ago, or "not now" was said twice, and others wait.'
         ),
-        ln('That was agreed when the card was taken. "Not now" does not move this one; sooner is welcome.'),
+        ln('That was agreed when the lending began. "Not now" does not move this one; sooner is welcome.'),
         ln(f"It is off for {t.usual}. Please have your work saved by then."),
         buttons=()
         if t.public
@@ -214,11 +219,15 @@ def undone(t: Telling) -> Reply:
         late: list[Part] = (
             [" until ", When(t.item.until)]
             if t.item.until is not None
-            else [f" for {span_of(t.policy.reserved_free)} once it is free"]
+            else [f" for {span_of(t.policy.reserved_free)} once {it_is(len(lease.slots))} free"]
         )
-        stays = ln("The card stays reserved for ", t.holder, late, "; then the turn goes on if somebody waits.")
+        reserved = f"The {card_s(len(lease.slots))} {'stays' if len(lease.slots) == 1 else 'stay'} reserved for "
+        stays = ln(reserved, t.holder, late, "; then the turn goes on if somebody waits.")
     elif lease is not None and lease.state is LeaseState.RETURNING:
-        stays = ln("The card still sits in it and still is to come out.")
+        one = len(lease.slots) == 1
+        stays = ln(
+            f"The {card_s(len(lease.slots))} still {'sits in it and is' if one else 'sit in it and are'} to come out."
+        )
     off = was_off(m, t.vm, Show.DAY_TIME if t.public else Show.TIME) if m is not None else None
     return say(
         head(first, why_tail(t.item.reason)),
