@@ -389,7 +389,7 @@ def test_16_bot_away_during_a_window_with_nothing_off() -> None:
     world.round()
     world.pass_time(10 * MIN)
     assert "shutdown" not in world.acts("vm-python") and state(world, lease.label) is LeaseState.RETURNING
-    assert world.told(NewsKind.WINDOW_UNUSED, "ada")
+    assert any("went by unused" in n.reason for n in world.told(NewsKind.ASK_WINDOW, "ada"))
 
 
 @pytest.mark.parametrize("kind", [CallKind.SHUTDOWN, CallKind.CHANGE, CallKind.POWER_ON])

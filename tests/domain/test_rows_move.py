@@ -111,7 +111,31 @@ def test_no_window_is_used_with_less_than_the_usual_duration_to_spare() -> None:
     world.vms["vm-r"].question = ""
     world.pass_time(HOUR, MIN)
     assert "shutdown" not in world.acts("vm-r") and state(world, label) is LeaseState.RESERVED
-    assert world.told(NewsKind.WINDOW_UNUSED, "bob") and world.told(NewsKind.ASK_WINDOW, "bob")
+    asked = world.told(NewsKind.ASK_WINDOW, "bob")
+    assert len({n.key for n in asked}) == 1 and "went by unused; nothing was switched off" in asked[-1].reason
+    assert not world.told(NewsKind.WINDOW_UNUSED), "one message, not two"
+
+
+def test_a_window_that_went_by_unused_names_the_next_one_and_asks_for_none() -> None:
+    world = World()
+    world.request("bob", "vm-r", 1, "today 11:00-11:30")
+    world.agree("bob", "vm-r", "nights")
+    world.vms["vm-r"].question = "is the disk full?"
+    world.pass_time(2 * HOUR, MIN)
+    told = world.told(NewsKind.WINDOW_UNUSED, "bob")
+    assert [n.until for n in told] == [datetime(2026, 11, 30, 21, tzinfo=UTC)]
+    assert not world.told(NewsKind.ASK_WINDOW)
+
+
+def test_who_hears_of_a_not_now_hears_of_the_next_time_that_is_agreed() -> None:
+    world = World()
+    vm = world.vms["vm-r"]
+    world.do(lambda d: d.put(replace(d.machines[vm.uuid], owners=("bob", "carol"))))
+    world.request("bob", "vm-r", 1, "today 11:00-11:30")
+    world.agree("bob", "vm-r", "nights")
+    world.round()
+    world.do(lambda d: moves.not_now(d, d.machines[vm.uuid], "carol", world.policy))
+    assert [n.until for n in world.told(NewsKind.NOT_NOW, "bob")] == [datetime(2026, 11, 30, 21, tzinfo=UTC)]
 
 
 @pytest.mark.parametrize("seen", [True, False])

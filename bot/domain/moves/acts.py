@@ -39,9 +39,12 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
     for lease in list(draft.leases.values()):
         if lease.machine == machine.uuid and lease.state is LeaseState.RETURNING:
             draft.put(replace(lease, not_nows=lease.not_nows + 1))
+    usual, agreed = windows.usual(machine, policy), draft.agreements.values()
+    ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, policy)
     for to in machine.owners:
         if to != by:
-            draft.tell(News(NewsKind.NOT_NOW, to, machine=machine, who=by, agreement=skipped[0]))
+            news = News(NewsKind.NOT_NOW, to, machine=machine, who=by, agreement=skipped[0])
+            draft.tell(replace(news, until=ahead[1].start if ahead else None))
     return skipped
 
 

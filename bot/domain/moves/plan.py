@@ -72,7 +72,7 @@ def plan(draft: Draft, ctx: Context) -> None:
             continue
         elif wanted != move.wishes:
             move = step(draft, move, On.WISHES, why=_why(wanted), wishes=wanted)
-        _unused_windows(draft, machine, move)
+        _unused_windows(draft, ctx, machine, move)
         _go_on(draft, ctx, machine, move)
 
 
@@ -348,8 +348,8 @@ def _begin_on(
     tell(draft, begun)
 
 
-def _unused_windows(draft: Draft, machine: Machine, move: Move) -> None:
-    """Windows that went by unused: the owner is told, and asked for the soonest next one."""
+def _unused_windows(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
+    """Windows that went by unused: the owner is told which comes next, or asked for one; never both."""
     used = {m.agreement for m in draft.moves.values()}
     labels = {w.label for w in move.wishes}
     for number, before in draft.books.agreements.items():
@@ -361,17 +361,11 @@ def _unused_windows(draft: Draft, machine: Machine, move: Move) -> None:
         lease = draft.leases.get(after.label or min(labels, default=""))
         if lease is None or lease.state not in OPEN_LEASE:
             continue
-        for to in machine.owners:
-            draft.tell(
-                News(
-                    NewsKind.WINDOW_UNUSED,
-                    to,
-                    once=str(number),
-                    machine=machine,
-                    agreement=after,
-                    lease=lease,
-                    move=move,
-                )
-            )
         if not lease.windowed:
-            ask_window(draft, lease, "the time that was agreed went by unused")
+            ask_window(draft, lease, "the time that was agreed went by unused; nothing was switched off")
+            continue
+        usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {lease.label})
+        ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy)
+        for to in machine.owners:
+            news = News(NewsKind.WINDOW_UNUSED, to, once=str(number), machine=machine, agreement=after, lease=lease)
+            draft.tell(replace(news, move=move, until=ahead[1].start if ahead else None))
