@@ -22,6 +22,7 @@ from typing import Any
 from bot import commands
 from bot.config import Settings
 from bot.domain.policy import Policy
+from bot.domain.visible import visible
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
 from bot.edges.meter import Meter
@@ -37,6 +38,7 @@ from bot.service.desk import Desk
 from bot.service.known import KnownPeople
 from bot.service.ports import Ask, Lab, Reply, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
+from bot.service.words.plain import not_known
 
 log = logging.getLogger("gpubot")
 
@@ -129,12 +131,9 @@ def say(settings: Settings, person: str, text: str) -> Reply:
     store = _open(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
-        found = people.find(person)
+        found = people.find(visible(person))
         if found is None:
-            known = ", ".join(sorted(p.name for p in store.persons())) or "nobody yet"
-            raise CannotStart(
-                f"I do not know {person}; I know: {known}. Somebody is known after their first word in Slack."
-            )
+            raise CannotStart(not_known(person, [p.name for p in store.persons()]))
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
         return desk.hear(Ask(found.id, text, "terminal"))
     finally:
@@ -147,7 +146,7 @@ def plain(settings: Settings, person: str, reply: Reply) -> str:
     store = _open(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
-        found = people.find(person)
+        found = people.find(visible(person))
         zone = found.zone if found else settings.site.zone
         return words.terminal(reply, zone, lambda id: people.person(id).name, clock.now(), settings.slack.command)
     finally:

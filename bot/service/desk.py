@@ -75,11 +75,11 @@ class Desk:
     def _answer(self, ask: Ask) -> Reply:
         person = self._person(ask.person)
         text = _clean(ask.text)
+        if len(text) > LONGEST:
+            raise TooWordy(what="line", length=len(text), limit=LONGEST)
         verb, rest = self._verbs.find(text)
         if verb.admin and person.id not in set(self._people.admins()):
             raise AdminsOnly(admins=tuple(self._people.admins()))
-        if len(text) > LONGEST:
-            raise TooWordy(what="line", length=len(text), limit=LONGEST)
         make = self._contexts(person, verb, text, rest)
         if not verb.writes:
             return verb.run(make(Draft(self._store.read(), self._clock.now())))

@@ -85,6 +85,9 @@ def test_a_line_that_is_too_long_is_refused(house: House) -> None:
     reply = house.say("bob", "request 1 because " + "é" * (LONGEST * 2))
     assert not reply.ok
     assert str(LONGEST) in text_of(reply)
+    assert "That line is too long: 3000 characters" in text_of(house.say("bob", "x" * 3000)), (
+        "also if it is no word of ours"
+    )
 
 
 def test_control_characters_do_not_reach_the_books(house: House) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.service import words
 from bot.service.ports import Bold, Button, Code, Name, Ping, Reply, Said, Show, When
+from bot.service.words import plain as words_plain
 from bot.service.words.common import head, ln
 from tests.service import words_cases as w
 
@@ -81,3 +82,21 @@ def test_a_head_of_a_name_keeps_what_touches_it_outside() -> None:
     assert head(Name("U1"), "'s card is (", Code("T4-1"), ") free.") == (
         Name("U1"), "'s ", Bold("card is"), " (", Code("T4-1"), ") ", Bold("free."),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("bobb", "I do not know bobb; did you mean bob? I know: ada, bob. "),
+        ("xyzzy", "I do not know xyzzy. I know: ada, bob. "),
+        ("", "Say who it is: --as NAME. I know: ada, bob. "),
+        (" \u200b ", "Say who it is: --as NAME. I know: ada, bob. "),
+        ("\x1b[31mred", "I do not know [31mred. "),
+        ("z" * 99, f"I do not know {'z' * 39}…. "),
+    ],
+)
+def test_who_is_not_known_is_told_who_is(typed: str, says: str) -> None:
+    said = words_plain.not_known(typed, ["bob", "ada"])
+    assert said.startswith(says) and said.endswith("after their first word in Slack.")
+    assert words_plain.not_known("x", []).count("nobody yet") == 1
+    assert " and 2 more. " in words_plain.not_known("x", [f"p{i}" for i in range(12)])

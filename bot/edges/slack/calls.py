@@ -16,6 +16,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.edges.slack.client import Count, make_hook, outcome_of
+from bot.service.causes import cause
 from bot.service.ports import Gone, TryLater, Unreachable, VoiceError
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def call(client: WebClient, method: str, **arguments: Any) -> dict[str, Any]:
     except SlackApiError as error:
         raise translated(method, error) from error
     except NETWORK as error:
-        raise TryLater(f"{method}: Slack does not answer ({type(error).__name__})", SOON) from error
+        raise TryLater(f"{method}: Slack does not answer ({cause(error)})", SOON) from error
     return dict(answer.data) if isinstance(answer.data, dict) else {}
 
 
@@ -102,7 +103,7 @@ def respond(url: str, body: dict[str, Any], count: Count | None = None) -> None:
         answer = make_hook(url).send_dict(body)
         outcome = outcome_of(answer.status_code)
     except (*NETWORK, ValueError) as error:
-        raise TryLater(f"response_url: Slack does not answer ({type(error).__name__})", SOON) from error
+        raise TryLater(f"response_url: Slack does not answer ({cause(error)})", SOON) from error
     finally:
         if count is not None:
             count("response_url", outcome, time.monotonic() - began)

@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 import websocket
 
 from bot.edges.slack.client import is_loopback
+from bot.service.causes import cause
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ class Connection:
                     self._line.heard(self, data)
         except BROKEN as error:
             if not self.replaced and not self._line.closing.is_set():
-                log.info("the connection to Slack ended (%s)", type(error).__name__)
+                log.info("the connection to Slack ended (%s)", cause(error))
         finally:
             with contextlib.suppress(*BROKEN):
                 self._socket.shutdown()  # type: ignore[no-untyped-call]
@@ -297,7 +298,7 @@ class Line:
             try:
                 self._connect()
             except Exception as error:  # noqa: BLE001 - whatever it is: told, and tried again
-                log.warning("no connection to Slack, tried again: %.200s", str(error) or type(error).__name__)
+                log.warning("no connection to Slack, tried again: %.300s", str(error) or cause(error))
                 continue
             log.info("connected to Slack again")
             return

@@ -20,6 +20,7 @@ from bot.edges.slack.app import THREADS
 from bot.edges.slack.calls import NETWORK, PASSING
 from bot.edges.slack.client import SlackSettings, is_loopback, make_client
 from bot.edges.slack.line import OTHERS, Line
+from bot.service.causes import cause
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class Link:
         except LinkError:
             raise
         except Exception as error:  # whatever the libraries raise: told, and tried again
-            raise LinkError(f"{_where(self._settings)}: {str(error)[:200] or type(error).__name__}") from error
+            raise LinkError(f"{_where(self._settings)}: {cause(error)}") from error
 
     def healthy(self) -> bool:
         """Whether the connection stands."""
@@ -91,7 +92,7 @@ class Link:
         try:
             found = self._bot.conversations_info(channel=channel)["channel"]
         except (SlackApiError, *NETWORK) as error:
-            reason = str(error.response.get("error")) if isinstance(error, SlackApiError) else type(error).__name__
+            reason = str(error.response.get("error")) if isinstance(error, SlackApiError) else cause(error)
             if reason == "channel_not_found":
                 log.error("no channel %s for the bot: check [slack] channel, and /invite it if it is private", channel)
             return
@@ -116,7 +117,7 @@ def _asked(client: Any, method: str, settings: SlackSettings) -> dict[str, Any]:
         what, token = (BOT_TOKEN, "bot") if method == "auth.test" else (APP_TOKEN, "app")
         raise LinkError(f"Slack does not take the {token} token ({method}: {name}): {what}") from error
     except NETWORK as error:
-        raise LinkError(f"{_where(settings)} ({type(error).__name__})") from error
+        raise LinkError(f"{_where(settings)} ({cause(error)})") from error
 
 
 # ---- our own line

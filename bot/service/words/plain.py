@@ -6,10 +6,11 @@ cannot steer a terminal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from bot.domain.grammar import nearest
 from bot.domain.model import PersonId
 from bot.domain.visible import visible
 from bot.service.ports import Bold, Code, LineOf, Name, Ping, Reply, Said, Show, Span, When
@@ -18,6 +19,9 @@ NameOf = Callable[[PersonId], str]
 """A person's name by id."""
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+KNOWN = 10
+"""Names that are listed; the others are counted."""
+
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -75,3 +79,21 @@ def instant(when: When, zone: str, now: datetime | None = None) -> str:
 
 def _visible(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in visible(text))
+
+
+def not_known(typed: str, names: Iterable[str]) -> str:
+    """Why nobody can be meant by ``--as``, and who could be."""
+    asked, known = _name(typed), sorted(_name(name) for name in names)
+    near = nearest(asked, known)
+    some = ", ".join(known[:KNOWN]) + (f" and {len(known) - KNOWN} more" if len(known) > KNOWN else "")
+    first = (
+        f"I do not know {asked}" + (f"; did you mean {near}?" if near else ".")
+        if asked
+        else "Say who it is: --as NAME."
+    )
+    return f"{first} I know: {some or 'nobody yet'}. Somebody is known after their first word in Slack."
+
+
+def _name(text: str) -> str:
+    name = " ".join(_visible(text).split())
+    return name if len(name) <= 40 else f"{name[:39]}…"
