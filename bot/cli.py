@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,10 +55,12 @@ def run(
     beside: Annotated[bool, typer.Option("--beside", hidden=True, help="Run beside another bot (tests only).")] = False,
 ) -> None:
     """Be the bot, until SIGTERM."""
-    logging.basicConfig(
-        level=os.environ.get("GPUBOT_LOG", "INFO").upper(), format="%(asctime)s %(levelname)-7s %(name)s  %(message)s"
-    )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    level = os.environ.get("GPUBOT_LOG", "INFO").upper()
+    if level not in logging.getLevelNamesMapping():
+        _fail(f"GPUBOT_LOG is {level}, which is no level; write: GPUBOT_LOG=INFO")
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
+    for name in ("httpx", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     from bot import wiring
 
     loaded = _load(settings)
@@ -77,8 +81,9 @@ def say(
 
     loaded = _load(settings)
     try:
-        reply = wiring.say(loaded, as_, " ".join(text))
-        typer.echo(wiring.plain(loaded, as_, reply))
+        with _database():
+            reply = wiring.say(loaded, as_, " ".join(text))
+            typer.echo(wiring.plain(loaded, as_, reply))
     except wiring.CannotStart as error:
         _fail(str(error))
     raise typer.Exit(0 if reply.ok else 1)
@@ -128,7 +133,8 @@ def db_upgrade(settings: SettingsFile = HERE) -> None:
     """Bring the database to this program's version."""
     from bot.edges.store import upgrade
 
-    upgrade(_load(settings).store.url)
+    with _database():
+        upgrade(_load(settings).store.url)
     typer.echo("The database is up to date.")
 
 
@@ -137,7 +143,8 @@ def db_backup(to: Annotated[Path, typer.Argument(help="The file to write.")], se
     """Copy the database while the bot runs."""
     from bot.edges.store import backup
 
-    backup(_load(settings).store.url, to)
+    with _database():
+        backup(_load(settings).store.url, to)
     typer.echo(f"Copied to {to}.")
 
 
@@ -148,8 +155,20 @@ def db_restore(
     """Bring a copy back; the bot must not run."""
     from bot.edges.store import restore
 
-    restore(_load(settings).store.url, source)
+    with _database():
+        restore(_load(settings).store.url, source)
     typer.echo(f"Restored from {source}.")
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    """What is wrong with the database, or with a copy, in one line."""
+    from bot.edges.store import StoreError
+
+    try:
+        yield
+    except StoreError as error:
+        _fail(str(error))
 
 
 def _load(path: Path) -> Any:

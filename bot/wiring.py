@@ -113,8 +113,13 @@ def vcenters_of(settings: Settings) -> list[VCenter]:
 
 
 def clock_of() -> FileClock:
-    """The clock, by ``GPUBOT_CLOCK``."""
-    return FileClock(os.environ.get("GPUBOT_CLOCK") or None)
+    """The clock, by ``GPUBOT_CLOCK``. Raises CannotStart: books that were written in one time must not be read in another."""
+    clock = FileClock(os.environ.get("GPUBOT_CLOCK") or None)
+    if why := clock.unusable():
+        raise CannotStart(
+            f"GPUBOT_CLOCK names {clock.path}, and {why}: write it as docs/architecture.md shows, or leave GPUBOT_CLOCK out"
+        )
+    return clock
 
 
 def kinds_of(settings: Settings) -> tuple[str, ...]:
@@ -262,7 +267,11 @@ class _Made:
 
 
 def _claim(store: SqlStore, clock: FileClock, run_id: str) -> None:
-    if not store.claim(run_id, clock.wall(), CLAIM_TTL):
+    try:
+        mine = store.claim(run_id, clock.wall(), CLAIM_TTL)
+    except StoreError as error:
+        raise CannotStart(str(error)) from error
+    if not mine:
         raise CannotStart(
             "another gpubot runs on this database: stop that one first, or give this one a [store] url of its own"
         )

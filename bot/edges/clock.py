@@ -73,7 +73,7 @@ class FileClock:
     def now(self) -> datetime:
         """Virtual now, aware UTC."""
         with self._lock:
-            return datetime.fromtimestamp(self._read().at(self._wall()), UTC)
+            return datetime.fromtimestamp(min(max(self._read().at(self._wall()), EARLIEST), LATEST), UTC)
 
     def real(self) -> float:
         """Real seconds that only ever grow, for deadlines of sockets and threads."""
@@ -82,6 +82,22 @@ class FileClock:
     def wall(self) -> datetime:
         """Real now, aware UTC: for what must not follow the virtual clock, as the bot's claim on its database."""
         return datetime.fromtimestamp(self._wall(), UTC)
+
+    def unusable(self) -> str:
+        """Why there was no good content yet, so that time is real although a file is named; "" there was, or none is named."""
+        if self.path is None:
+            return ""
+        with self._lock:
+            self._read()
+            if self._generation:
+                return ""
+            try:
+                _parse(self.path.read_text(), self._wall())
+            except OSError as error:
+                return f"it cannot be read ({error.strerror})"
+            except (ValueError, KeyError, TypeError):
+                return "its content gives no time between 1971 and 9000"
+        return ""  # it has come this very moment
 
     @property
     def speed(self) -> float:

@@ -118,6 +118,25 @@ def test_a_bad_file_keeps_the_last_good_content(machine: Machine, file: Path, te
     assert clock.speed == 5
 
 
+def test_a_named_file_without_a_time_is_said(machine: Machine, file: Path) -> None:
+    assert clock_of(machine, file).unusable() == "it cannot be read (No such file or directory)"
+    file.write_text("{}")
+    clock = clock_of(machine, file)
+    assert "gives no time" in clock.unusable()
+    set_to(file, machine, V0, 60)
+    assert clock.unusable() == ""
+    file.unlink()
+    assert clock.unusable() == "", "what was good once holds"
+
+
+def test_time_that_runs_out_stands_still_at_its_end(machine: Machine, file: Path) -> None:
+    """No clock shows years beyond 9999: every round would fail."""
+    set_to(file, machine, V0, 1e7)
+    clock = clock_of(machine, file)
+    machine.pass_(7e5)
+    assert clock.now().year == 9000
+
+
 def test_a_file_that_comes_later(machine: Machine, file: Path) -> None:
     clock = clock_of(machine, file)
     assert clock.now().timestamp() == machine.unix

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +18,7 @@ import trustme
 
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import LeaseState
+from bot.edges.store import open_store
 from bot.local.demo.processes import DemoError, free_port
 from tests.story.rig import FAST, Kept, Yard, health, set_up, wait, yard
 
@@ -143,6 +149,81 @@ def test_a_second_bot_says_so_and_ends(place: Yard) -> None:
     third = place.start()  # whoever was killed is not waited for
     place.stop(third)
     assert third.process.returncode == 0, third.tail()
+
+
+def newer(file: Path) -> None:
+    """A database that a newer program wrote."""
+    open_store(f"sqlite:///{file}").close()
+    with contextlib.closing(sqlite3.connect(file)) as base:
+        base.execute("UPDATE alembic_version SET version_num = '9999'")
+        base.commit()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("folder", "cannot be read: Is a directory"),
+        ("no text", "it is no UTF-8 text"),
+        ("newer", "is of a newer gpubot (step 9999); install that one"),
+        ("held", "is held by another program for more than 5 s"),
+        ("not ours", "has other tables (guestbook)"),
+        ("port", "Address already in use; choose another [web] bind"),
+        ("certificate", "nowhere.pem, which is no file; write: cert_file ="),
+        ("no certificate", "does not load with its key"),
+        ("no clock", "GPUBOT_CLOCK names nowhere.json, and it cannot be read (No such file or directory)"),
+        ("half a clock", "its content gives no time between 1971 and 9000"),
+        ("a clock that ran out", "its content gives no time between 1971 and 9000"),
+        ("log", "GPUBOT_LOG is LOUD, which is no level; write: GPUBOT_LOG=INFO"),
+    ],
+)
+def test_a_bot_that_cannot_start_says_why_in_its_last_line(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, says: str
+) -> None:
+    """One clear line and the exit code 2, whatever it is; no bot comes up, no trace of a program."""
+    yard, file = scene.yard, tmp_path / "gpubot.db"
+    changes = {"url": f'"sqlite:///{file}"'}
+    env, clock = yard.rig.environment(), tmp_path / "clock.json"
+    with contextlib.ExitStack() as stack:
+        if change == "newer":
+            newer(file)
+        elif change in ("held", "not ours"):
+            if change == "held":
+                open_store(f"sqlite:///{file}").close()
+            base = stack.enter_context(contextlib.closing(sqlite3.connect(file, isolation_level=None)))
+            base.execute("BEGIN IMMEDIATE" if change == "held" else "CREATE TABLE guestbook (x)")
+        elif change == "port":
+            taken = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            changes["bind"] = f'"127.0.0.1:{taken.getsockname()[1]}"'
+        path = settings(yard, f"bot-{change.replace(' ', '-')}", **changes)
+        if "certificate" in change:
+            pem = "nowhere.pem" if change == "certificate" else str(path)
+            path.write_text(f'{path.read_text()}\ncert_file = "{pem}"\nkey_file = "{pem}"\n')
+        elif change == "no text":
+            path.write_bytes(b"\xff\xfe[site]")
+        elif "clock" in change:
+            env["GPUBOT_CLOCK"] = "nowhere.json" if change == "no clock" else str(clock)
+            clock.write_text('{"real0": 1' if change == "half a clock" else '{"real0": 0, "virtual0": 0, "speed": 1e9}')
+        elif change == "log":
+            env["GPUBOT_LOG"] = "loud"
+        line = [sys.executable, "-m", "bot.cli", "run", "--settings", str(tmp_path if change == "folder" else path)]
+        ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended
+    last = ended.stderr.splitlines()[-2 if change == "certificate" else -1]
+    assert says in last and "Traceback" not in ended.stderr, ended.stderr
+    assert "run " not in ended.stderr.replace("run `", ""), "nothing came up"
+
+
+@pytest.mark.parametrize("words", [("upgrade",), ("backup", "{gone}/copy.db"), ("restore", "{gone}")])
+def test_the_database_commands_say_what_is_wrong_in_one_line(
+    scene: Scene, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "gpubot.db"
+    newer(file)
+    path = settings(scene.yard, "db-commands", url=f'"sqlite:///{file}"')
+    line = [word.format(gone=tmp_path / "gone") for word in words]
+    ended = scene.yard.inside("db", *line, "--settings", str(path))
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
 
 
 def test_a_login_or_a_certificate_that_is_wrong(place: Yard, tmp_path: Path) -> None:
