@@ -345,7 +345,7 @@ class Move:
     blockers: tuple[str, ...] = ()  # what stands in the way, as told
     blocked_since: datetime | None = None  # since when something stands in the way, told or not
     blind_since: datetime | None = None  # under way, and its machine cannot be seen since then
-    alarmed: str = ""  # why its owners were told that the machine stays off longer: unseen, hidden, paused, again
+    alarmed: tuple[str, ...] = ()  # why its owners were told that it stays off longer: unseen, hidden, paused, again
     reason: str = ""  # why it went back, is stuck or was dropped
     steps: tuple[Step, ...] = ()  # the journal
     wants_on: bool = False  # an owner asked to start it

@@ -53,20 +53,20 @@ def test_owners_hear_once_and_soon_that_nobody_can_look_and_when_it_is_on_again(
     assert len(world.told(NewsKind.MOVE)) == edits + 1, "the message in the channel says so too"
     world.pass_time(10 * MIN)
     assert sorted(n.to for n in world.told(NewsKind.STAYS_OFF)) == ["bob", "carol"]
-    assert first(world).alarmed == "unseen" and not world.told(NewsKind.ON_AGAIN)
+    assert first(world).alarmed == ("unseen",) and not world.told(NewsKind.ON_AGAIN)
     world.looking = True
     world.until(lambda: over(world), 15 * MIN)
     told = world.told(NewsKind.ON_AGAIN)
     assert sorted(n.to for n in told) == ["bob", "carol"]
     assert {n.key for n in told} == {n.key for n in world.told(NewsKind.STAYS_OFF)}, "an edit of what was said"
-    assert first(world).alarmed == "" and first(world).blind_since is None
+    assert first(world).alarmed == () and first(world).blind_since is None
 
 
 def test_a_host_that_is_away_is_not_a_vcenter_that_is() -> None:
     world = under_way(MoveState.CHANGING)
     world.connected = False
     world.pass_time(3 * MIN)
-    assert first(world).alarmed == "hidden" and world.told(NewsKind.STAYS_OFF, "bob")
+    assert first(world).alarmed == ("hidden",) and world.told(NewsKind.STAYS_OFF, "bob")
 
 
 def test_a_look_that_is_only_late_is_no_news() -> None:
@@ -201,7 +201,7 @@ def test_paused_the_owners_of_a_machine_that_is_off_hear_that_it_stays_off(state
     world.until(lambda: bool(world.books.moves) and first(world).state is state, 5 * MIN, SECONDS)
     world.do(lambda d: pool.pause(d, "dana", "patching"))
     world.pass_time(2 * HOUR, MIN)
-    assert len(world.told(NewsKind.STAYS_OFF, "bob")) == 1 and first(world).alarmed == "paused"
+    assert len(world.told(NewsKind.STAYS_OFF, "bob")) == 1 and first(world).alarmed == ("paused",)
     assert first(world).state is state and world.vms["vm-r"].power is Power.OFF
     with pytest.raises(Paused) as no:
         world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))

@@ -111,11 +111,11 @@ def test_a_length_that_nobody_saw_is_not_claimed() -> None:
 
 
 def test_a_move_that_is_held_up_says_why_and_what_follows() -> None:
-    away = {"off_at": w.NOW - 4 * w.MIN, "blind_since": w.NOW - 2 * w.MIN, "alarmed": "unseen"}
+    away = {"off_at": w.NOW - 4 * w.MIN, "blind_since": w.NOW - 2 * w.MIN, "alarmed": ("unseen",)}
     told = w.text(shown(MoveState.STARTING, **away))
     assert "⚠️ vCenter does not answer since today 14:38. vm-r is started as soon as I can see it again." in told
     assert "vm-r is starting" not in told
-    asked = w.text(shown(MoveState.STOPPING, blind_since=w.NOW, alarmed="unseen"))
+    asked = w.text(shown(MoveState.STOPPING, blind_since=w.NOW, alarmed=("unseen",)))
     assert "vm-r is started, if it is off, as soon as I can see it again" in asked
     books = w.books(GAVE, w.MOVING, w.agreement(), paused=f"{w.DANA.id} patching")
     paused = words.move_message(w.move(MoveState.CHANGING, off_at=w.NOW), books, w.NOW, w.POLICY)

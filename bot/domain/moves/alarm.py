@@ -40,9 +40,9 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
     cause = _cause(draft, ctx, machine, move, power)
     if cause == UNSEEN and ctx.sight.complete(machine.vcenter):
         cause = HIDDEN
-    if not cause or cause == move.alarmed:
+    if not cause or cause in move.alarmed:
         return
-    move = replace(move, alarmed=cause)
+    move = replace(move, alarmed=(*move.alarmed, cause))
     draft.put(move)
     draft.log(BOT, f"move.{cause}", f"m{number}", "its owners are told that it stays off")
     for to in machine.owners:
@@ -57,7 +57,7 @@ def _looked(draft: Draft, number: int, power: Power | None) -> Move:
         return move
     move = replace(move, blind_since=draft.now if power is None else None)
     draft.put(move)
-    if power is not None and move.alarmed in (UNSEEN, HIDDEN):
+    if power is not None and {UNSEEN, HIDDEN} & set(move.alarmed):
         tell(draft, move)  # its message says that nobody can look
     return move
 
@@ -73,12 +73,15 @@ def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power 
         return ""
     if power is None:
         return UNSEEN if move.blind_since is not None and draft.now - move.blind_since >= BLIND else ""
+    if move.alarmed:
+        return ""  # they know that it takes longer
     longest = max(HELD_UP, windows.usual(machine, ctx.policy))
     return AGAIN if move.off_at is not None and draft.now - move.off_at >= longest else ""
 
 
 def _clear(draft: Draft, machine: Machine, move: Move) -> None:
     """It is on: what its owners were told is not true any more."""
-    for to in machine.owners:
-        draft.tell(News(NewsKind.ON_AGAIN, to, key=f"off:{move.number}:{move.alarmed}", move=move, machine=machine))
-    draft.put(replace(move, alarmed=""))
+    for cause in move.alarmed:
+        for to in machine.owners:
+            draft.tell(News(NewsKind.ON_AGAIN, to, key=f"off:{move.number}:{cause}", move=move, machine=machine))
+    draft.put(replace(move, alarmed=()))

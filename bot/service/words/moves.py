@@ -310,10 +310,10 @@ def held_up(move: Move, books: Books, vm: str) -> list[Part] | None:
         by: list[Part] = [" by ", Name(who)] if who else []
         why: list[Part] = [": ", said(reason, 80)] if reason else []
         return ["Paused", by, why, f". {vm} stays off until an admin resumes, or somebody starts it in vCenter."]
-    if move.blind_since is not None and move.alarmed in BLIND_WORDS:
+    blind = next((BLIND_WORDS[cause] for cause in reversed(move.alarmed) if cause in BLIND_WORDS), "")
+    if move.blind_since is not None and blind:
         again = "is started" if move.off_at is not None else "is started, if it is off,"
-        what = BLIND_WORDS[move.alarmed]
-        return [what, " since ", When(move.blind_since), f". {vm} {again} as soon as I can see it again."]
+        return [blind, " since ", When(move.blind_since), f". {vm} {again} as soon as I can see it again."]
     return None
 
 

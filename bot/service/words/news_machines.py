@@ -93,7 +93,7 @@ def last_call(t: Telling) -> Reply:
         if agreement is not None and agreement.person not in ("", "bot")
         else None,
         because(t.item.reason, ""),
-        ln("Then yours ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
+        ln("Lent to you ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
@@ -303,10 +303,10 @@ def stays_off(t: Telling) -> Reply:
     if m is None:
         return say(head(f"{t.vm} is off longer than planned", why_tail(t.item.reason)))
     at: list[Part] = ["It was switched off ", When(m.off_at), " for its restart. "] if m.off_at is not None else []
-    match m.alarmed:
-        case "paused":
+    match m.alarmed[-1:]:
+        case ("paused",):
             return _stays_paused(t, at)
-        case "unseen" | "hidden":
+        case ("unseen" | "hidden",):
             return _stays_unseen(t, m, at)
         case _:
             call = m.call
@@ -328,8 +328,8 @@ def _stays_paused(t: Telling, at: list[Part]) -> Reply:
 
 
 def _stays_unseen(t: Telling, m: Move, at: list[Part]) -> Reply:
-    away = "vCenter does not answer" if m.alarmed == "unseen" else "vCenter cannot see its host now"
-    again = "vCenter answers again" if m.alarmed == "unseen" else "vCenter sees it again"
+    away = "vCenter does not answer" if m.alarmed[-1:] == ("unseen",) else "vCenter cannot see its host now"
+    again = "vCenter answers again" if m.alarmed[-1:] == ("unseen",) else "vCenter sees it again"
     needed = "Nothing is needed from its owners." if t.public else "Nothing is needed from you."
     if m.off_at is not None and m.state is not MoveState.STARTING:
         return say(head(f"{t.vm} is off, and {away}."), ln(at, f"It is started as soon as {again}."), ln(needed))
