@@ -403,6 +403,8 @@ def test_cards_and_machines_change_as_they_do(page: Page, world: World) -> None:
     panel = page.locator("#panel")
     expect(panel.locator('[data-pci="0000:3b:00.0"]')).to_contain_text("vm-python")
     expect(panel.locator('[data-pci="0000:5e:00.0"]')).to_contain_text("free")
+    expect(panel.locator(".legend")).to_contain_text("3b is a PCI address, 0000:3b:00.0")
+    expect(panel.locator(".legend")).to_contain_text("/gpu why T4-1")
     expect(panel.locator("[data-vm=vm-python]")).to_contain_text("logged in: ada")
     expect(panel.locator("[data-vm]")).to_have_count(2)  # no template
     world.change(

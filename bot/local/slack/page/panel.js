@@ -65,9 +65,15 @@ function draw() {
     ...(seen.trouble ? [el("p", { class: "error", role: "status" }, seen.trouble)] : []),
     ...(host ? [el("p", { class: "quiet host" }, `${host.name}${host.maintenance ? ", in maintenance" : ""}${host.connection !== "connected" ? `, ${host.connection}` : ""}`)] : []),
     el("div", { class: "cards" }, ...cards.map(cardNode)),
+    ...(cards.length ? [legend(cards[0].pci)] : []),
     ...shown.map(vmNode),
   );
   if (focus) root().querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+}
+
+/** A vCenter knows addresses, not the names that the bot gives its cards. */
+function legend(pci) {
+  return el("p", { class: "quiet legend" }, `${short(pci)} is a PCI address, ${pci}. Which one the bot calls T4-1 says `, el("code", {}, "/gpu why T4-1"), ".");
 }
 
 function cardNode(card) {
