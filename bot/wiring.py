@@ -211,7 +211,7 @@ class Bot:
             found.append(self.rounds.trouble)
         if not self.link.healthy():
             found.append("Slack is not connected")
-        found += [f"vCenter {name}: {why}" for name, why in sorted(self.troubles().items())]
+        found += [why if name in why else f"vCenter {name}: {why}" for name, why in sorted(self.troubles().items())]
         if not self.rounds.trouble and (ago is None or ago > GOOD_OLD_S):
             found.append("no good round yet" if ago is None else f"no good round for {ago:.0f} s")
         return found

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 import trustme
+from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import LeaseState
 from bot.edges.store import open_store
-from bot.local.demo.processes import DemoError, free_port
+from bot.local.demo.processes import DemoError, free_port, http_get
 from tests.story.rig import FAST, Kept, Yard, health, set_up, wait, yard
 
 INSTANT = re.compile(
@@ -326,3 +327,51 @@ def _destroyed(place: Yard) -> bool:
     except DemoError:
         return False
     return True
+
+
+# ---- what an operator sees
+
+
+def test_what_probes_and_prometheus_see(place: Yard) -> None:
+    """A bot that works; a vCenter that is away (no reason to start the bot anew, but it is not ready); and the numbers of both."""
+    bot, web = place.start(), place.rig.web
+    assert wait(lambda: http_get(f"{web}/readyz")[0] == 200), http_get(f"{web}/readyz")
+    place.stage.quietly("bob", "mine")
+    place.stage.quietly("bob", "my-secret-word")
+    before = numbers(web)
+    assert before["gpubot_vcenter_up", "lab"] == before["gpubot_slack_connected",] == before["gpubot_database_up",] == 1
+    assert before["gpubot_cards", "free"] == 4 and before["gpubot_good_round_age_seconds",] < 60
+    for name in (
+        ("gpubot_command_seconds_count", "mine", "done"),
+        ("gpubot_command_seconds_count", "unknown", "refused"),
+        ("gpubot_vcenter_call_seconds_count", "look", "ok"),
+        ("gpubot_slack_call_seconds_count", "auth.test", "ok"),
+        ("gpubot_round_seconds_count", "good"),
+        ("gpubot_readings_total", "taken"),
+    ):
+        assert before[name] >= 1, name
+    assert not [name for name in before if any(word in " ".join(name) for word in ("bob", "secret", "U0", "vm-"))]
+    place.vcenter.shut()
+    assert wait(lambda: http_get(f"{web}/readyz")[0] == 503), place.log()
+    status, said = http_get(f"{web}/readyz")
+    assert "vCenter lab" in said and "vCenter lab: vCenter lab" not in said
+    status, said = health(web)
+    assert status == 200 and '"vcenter":{"lab":' in said
+    after = numbers(web)
+    assert after["gpubot_vcenter_up", "lab"] == 0 and after["gpubot_vcenter_call_seconds_count", "look", "again"] >= 1
+    place.vcenter.open()
+    assert wait(lambda: http_get(f"{web}/readyz")[0] == 200), http_get(f"{web}/readyz")
+    place.stop(bot)
+
+
+def numbers(web: str) -> dict[tuple[str, ...], float]:
+    """What Prometheus reads: name and label values (without the bounds of buckets) to value."""
+    families = text_string_to_metric_families(http_get(f"{web}/metrics")[1])
+    return {
+        (
+            s.name,
+            *(value for label, value in sorted(s.labels.items(), key=lambda x: x[0] == "outcome") if label != "le"),
+        ): s.value
+        for family in families
+        for s in family.samples
+    }
