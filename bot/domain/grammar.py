@@ -242,8 +242,11 @@ class _Ear:
         return True
 
     def _for(self) -> bool:
-        if self.low[self.at] != "for" or self.bare is Bare.ONLY_WINDOW:
+        if self.low[self.at] != "for":
             return False
+        if self.bare is Bare.ONLY_WINDOW:  # window for tonight
+            self.at += (named := self._run(self.at + 1, phrases.window) > 0)
+            return named
         if self.at + 1 < len(self.words) and (name := self._machine_at(self.at + 1)):
             self._take_machine(*name, skip=1)
             return True

@@ -17,6 +17,8 @@ _PAIR = re.compile(r"([0-9]{1,2})[./]([0-9]{1,2})(?:[./](?:[0-9]{2}|[0-9]{4}))?[
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _DAYS = {"fortnight": 14, "month": 28, "year": 365, "night": 1, "workday": 1, "working": 1, "business": 1}
 """Units that are not understood, in the days that come nearest."""
+_DAYS_AGAIN = frozenset({"weekdays", "daily", "mondays", "fridays"})
+"""Days that come again: they want times."""
 _MOST = 14
 """Days of the longest example: as long as a card may be lent by default."""
 
@@ -59,12 +61,14 @@ def until_hint(words: Sequence[str], lead: str = "until ") -> str:
 
 
 def near(words: Sequence[str], clock: str, date: str) -> str:
-    """What works instead of a time of day or a date that does not exist or could be two; "" if it is neither.
+    """What works instead of a time of day or a date that does not exist or could be two, or days without times; "" if it is none.
 
     :param clock: what stands before a time of day
     :param date: what stands before a date
     """
     for word in words[:3]:
+        if word in _DAYS_AGAIN:
+            return f"{word} 22:00-06:00"
         if _CLOCK_LIKE.fullmatch(word) and any(read_minute(part) is None for part in word.split("-")):
             return f"{clock}18:00 ({HOURS})"
         if pair := _PAIR.fullmatch(word):

@@ -317,6 +317,11 @@ def test_a_time_that_makes_no_sense_is_left_with_the_word_before_it(text: str) -
     assert heard(f"1 {text}") == Heard(count=1, rest=tuple(text.split()))
 
 
+def test_a_window_may_be_for_tonight() -> None:
+    found = heard("vm-r for tonight", Bare.ONLY_WINDOW)
+    assert found.window is not None and (found.window.echo, found.rest) == ("tonight", ())
+
+
 def test_the_end_of_a_sentence_is_no_part_of_its_last_word() -> None:
     assert heard("1 T4 on vm-r.") == heard("1 T4 on vm-r!") == heard("1 T4 on vm-r")
     assert heard("1 until 1.12.").length == heard("1 until 1 dec").length

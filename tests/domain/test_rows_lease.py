@@ -339,6 +339,15 @@ def test_what_is_too_long_is_refused_with_the_longest_that_works() -> None:
     assert said(Length(lasting=25 * HOUR)) == "until tomorrow 18:00"
 
 
+def test_a_reminder_names_who_waits() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "for 30h")
+    world.pass_time(7 * HOUR, 5 * MIN)
+    world.request("bob", "vm-r")
+    world.pass_time(22 * HOUR + 30 * MIN, 5 * MIN)
+    assert [news.who for news in world.told(NewsKind.REMIND, "ada")] == ["", "bob"]
+
+
 def test_nobody_waits_and_only_the_longest_in_all_counts() -> None:
     world = World()
     label = world.give("vm-python", ("T4-1",), "for 8h").label

@@ -91,7 +91,9 @@ def test_an_offer_of_a_card_on_its_way_says_when_it_is_free() -> None:
     offered = w.OFFERED.offer
     assert offered is not None
     later = replace(w.OFFERED, offer=replace(offered, free_at=w.NOW + timedelta(hours=2)))
-    assert "free for you by today 16:40" in w.text(told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R))
+    assert "free for you, likely soon after today 16:40" in w.text(
+        told(NewsKind.OFFER, w.BOB.id, request=later, machine=w.R)
+    )
 
 
 OFFERS = [
@@ -170,6 +172,17 @@ def test_a_return_asks_for_the_cheapest_moment_first() -> None:
     ]  # fmt: skip
     receiver = told(NewsKind.ASK_WINDOW, w.BOB.id, lease=w.RESERVED, machine=w.R)
     assert [b.says for b in receiver.buttons] == ["window vm-r now", "window vm-r today", "window vm-r tonight"]
+
+
+def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
+    fresh = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, who=w.BOB.id)
+    assert "bob waits for it" in w.text(fresh) and len(fresh.buttons) == 3
+    once = replace(w.ACTIVE, extended=1)
+    alone = told(NewsKind.REMIND, w.ADA.id, lease=once)
+    assert len(alone.buttons) == 3, "nobody waits"
+    reply = told(NewsKind.REMIND, w.ADA.id, lease=once, who=w.BOB.id)
+    assert "made longer once already" in w.text(reply)
+    assert not [b.says for b in reply.buttons if b.says.startswith("extend")]
 
 
 def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:

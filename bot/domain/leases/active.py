@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.domain.draft import Draft
+from bot.domain.leases.acts import waiter
 from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import On, step
@@ -93,7 +94,9 @@ def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
         near = [before for before in ctx.policy.reminders if lease.changed < due - before <= draft.now]
         if near:
             once = f"{lease.label}:{due.isoformat()}:{min(near)}"
-            draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due))
+            waits = waiter(draft, lease)
+            who = waits.person if waits is not None and waits.person != lease.person else ""
+            draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due, who=who))
         return
     if not _needed(draft, ctx, lease):
         if not lease.over_time:

@@ -186,14 +186,17 @@ def remind(t: Telling) -> Reply:
             f"If nobody waits then, {'they stay' if t.many else 'it stays'} with you. If somebody does, I ask when {t.vm} may restart ({t.usual})."
         )
     )
+    # While somebody waits a card is made longer once; a button that is refused is none.
+    once = t.other_known and t.lease is not None and t.lease.extended > 0
     return say(
         head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
         waits,
+        ln("It was made longer once already; longer works again when nobody waits.") if once else None,
         ln("Without an answer just that happens: nothing restarts unasked."),
         buttons=(
             button(f"Give {_them(t)} back when nothing runs", f"release{t.ref} when done"),
-            button("4 hours longer", f"extend{t.ref} 4h"),
-            button("1 day longer", f"extend{t.ref} 1d"),
+            button("4 hours longer", f"extend{t.ref} 4h") if not once else None,
+            button("1 day longer", f"extend{t.ref} 1d") if not once else None,
         ),
     )
 
