@@ -364,13 +364,13 @@ def clock_words(policy: Policy) -> str:
 
 
 def until_words(length: Length, policy: Policy, end: datetime | None = None) -> list[Part]:
-    """``until fri 18:00`` / ``for 8 h from when it works`` / the site's default in words."""
+    """``until fri 18:00`` / ``for 8 h, counted from when all works`` / the site's default in words."""
     if end is not None:
         return ["until ", When(end)]
     if length.until is not None:
         return ["until ", When(length.until)]
     if length.lasting is not None:
-        return [f"for {span_of(length.lasting)} from when it works"]
+        return [f"for {span_of(length.lasting)}, counted from when all works"]
     return [f"until {policy.working_end:%H:%M} of the next working day"]
 
 

@@ -79,7 +79,7 @@ def offer(t: Telling) -> Reply:
     by = t.item.until or (made.accept_by if made is not None else None)
     free_at = made.free_at if made is not None and made.free_at is not None and made.free_at > t.now else None
     return say(
-        head(f"{what} will be free for you by ", When(free_at), f". When may {t.vm} restart?")
+        head(f"{what} will be free for you, likely soon after ", When(free_at), f". When may {t.vm} restart?")
         if free_at is not None
         else head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?"),
         ln(f"It is off for {t.usual}, and comes back with the {card_s(count)}. What runs there ends: save first."),

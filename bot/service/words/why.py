@@ -28,7 +28,7 @@ from bot.service.words.answers import (
     too_late_line,
 )
 from bot.service.words.answers_cards import comes_out_words
-from bot.service.words.board import View, card_words
+from bot.service.words.board import View, card_words, goes_back, held_up_words
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -37,6 +37,7 @@ from bot.service.words.common import (
     Scene,
     because,
     button,
+    by_number,
     clock_words,
     command,
     head,
@@ -90,7 +91,17 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
         ref = Code(label_ref(lease.label))
         asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
     buttons = _lease_buttons(scene, lease, lease.person == reader)
-    return say(*_stands(scene, reader, lease), asked, *standing_still(scene), buttons=buttons)
+    return say(*_stands(scene, reader, lease), asked, _where(scene, lease), *standing_still(scene), buttons=buttons)
+
+
+def _where(scene: Scene, lease: Lease) -> LineOf | None:
+    """Its cards as vCenter has them: the address is what both know a card by."""
+    cards = [scene.books.cards[s] for s in sorted(lease.slots, key=by_number)[:4] if s in scene.books.cards]
+    if not cards:
+        return None
+    one = len(cards) == 1
+    named: list[Part] = [Code(c.pci) if one else [Code(c.name), " at ", Code(c.pci)] for c in cards]
+    return ln(f"In {cards[0].host_name}{' at' if one else ':'} ", listed(named), ".")
 
 
 def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]:
@@ -104,8 +115,13 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
         case LeaseState.RESERVED:
             first = head(cards, f" {'are' if many else 'is'} reserved for ", who, f" on {vm}, not put in yet.")
             return [first, _missing(scene, lease, vm), _blockers(scene, lease)]
+        case LeaseState.MOVING if goes_back(scene.books, lease):
+            first = head(cards, f" {'are' if many else 'is'} not put into {vm} this time.")
+            stay = f"{'They stay' if many else 'It stays'} reserved for "
+            return [first, ln(f"{vm} is put on again as it was. {stay}", who, ".")]
         case LeaseState.MOVING:
-            first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, ".")
+            held_up = held_up_words(scene.books, lease)
+            first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, held_up, ".")
             work = "they are" if many else "it is"
             return [first, ln(f"{'Their' if many else 'Its'} time starts when {work} seen to work.")]
         case LeaseState.ACTIVE if lease.over_time:
@@ -254,7 +270,7 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
     match rest.why:
         case RestWhy.PASSED:
             return ln(
-                who,
+                _capital(who),
                 " passed the last offer, so I do not ask again",
                 until,
                 " unless another card comes up. The place is kept.",
