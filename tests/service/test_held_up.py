@@ -97,6 +97,8 @@ def test_after_a_stop_the_status_says_what_is(house: House) -> None:
     status = text_of(house.say("bob", ""))
     assert "not put in this time" in status and "on its way" not in status and "on the way" not in status
     assert "You have no card" in status
+    why = text_of(house.say("bob", "why #1"))
+    assert "not put into vm-r this time" in why and "put on again as it was" in why
     house.lab.away = False
     house.forward(5, 0.25)
     (end,) = told(house, BOB, "vm-r was not changed")
@@ -110,6 +112,7 @@ def test_a_card_that_was_to_come_out_is_said_to_stay(house: House) -> None:
     restart(house, MoveState.STOPPING, "release now")
     house.say("bob", "stop m1")
     assert "stays in this time" in text_of(house.say("bob", ""))
+    assert "under way" not in text_of(house.say("bob", "why #1"))
 
 
 # ---- paused

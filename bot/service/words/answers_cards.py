@@ -98,6 +98,8 @@ def _released_head(scene: Scene, returning: Sequence[Lease], over: Sequence[Leas
 def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     """When a card that goes back comes out, or None: no restart is agreed."""
     move = next((m for m in scene.books.moves.values() if m.machine == lease.machine and m.state not in _PLANNED), None)
+    if move is not None and (move.undo or move.state is MoveState.UNDOING):
+        return None  # it was stopped, or does not work: another one is asked for
     if move is not None:
         return ["in the restart that is under way"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
