@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bot.domain import planner
 from bot.domain.errors import NotPossible
+from bot.domain.grammar import RefKind
 from bot.domain.model import Request, RequestState
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("accept", "yes", "take")
@@ -22,12 +23,13 @@ EXAMPLES = (
 )
 
 HINT = "accept now, accept #12 tonight"
+TAKES = Takes(window=True, refs=frozenset({RefKind.LABEL}))
 
 
 def run(ctx: Context) -> Reply:
     """Take what is offered."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     request = _meant(ctx, ctx.labels(heard))
     taken = planner.accept(ctx.draft, request, ctx.person, heard.window, ctx.policy)
     return words.accepted(ctx.scene(), taken)

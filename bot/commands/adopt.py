@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.domain import leases
 from bot.domain.errors import Unclear
-from bot.domain.grammar import Bare
+from bot.domain.grammar import Bare, RefKind
 from bot.domain.model import Length
 from bot.service import strangers, words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("adopt", "claim")
@@ -22,13 +22,15 @@ EXAMPLES = (
 )
 
 HINT = "adopt T4-2, adopt T4-2 @bob until fri 18:00"
+TAKES = Takes(length=True, refs=frozenset({RefKind.CARD, RefKind.PERSON, RefKind.NAME}))
 
 
 def run(ctx: Context) -> Reply:
     """Said by an owner of the machine, or by an admin."""
     heard = ctx.hear(Bare.LENGTH)
+    ctx.clear(heard, HINT, TAKES)
     cards = ctx.cards(heard)
-    if not cards or heard.rest:
+    if not cards:
         raise Unclear(text=ctx.text, hint=HINT)
     machine = strangers.machine_with(ctx, cards)
     strangers.owner_or_admin(ctx, machine)

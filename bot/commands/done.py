@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from bot.domain import moves
 from bot.domain.errors import NotPossible
+from bot.domain.grammar import RefKind
 from bot.domain.model import MoveState
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("done",)
@@ -23,12 +24,13 @@ EXAMPLES = (
 )
 
 HINT = "done m7"
+TAKES = Takes(refs=frozenset({RefKind.MOVE}))
 
 
 def run(ctx: Context) -> Reply:
     """The move is over; its leases go on from what is seen."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     named = ctx.moves(heard)
     stuck = [move for move in ctx.draft.moves.values() if move.state is MoveState.STUCK]
     if not named and not stuck:

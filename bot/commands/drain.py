@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bot.domain import pool
 from bot.domain.errors import ReasonWanted, Unclear
+from bot.domain.grammar import RefKind
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("drain",)
@@ -19,13 +20,15 @@ EXAMPLES = (
 )
 
 HINT = "drain T4-2 because its fan is loud"
+TAKES = Takes(refs=frozenset({RefKind.CARD}))
 
 
 def run(ctx: Context) -> Reply:
     """Set it aside; the reason is public."""
     heard = ctx.hear()
+    ctx.clear(heard, HINT, TAKES)
     cards = ctx.cards(heard)
-    if not cards or heard.rest:
+    if not cards:
         raise Unclear(text=ctx.text, hint=HINT)
     if not heard.because:
         raise ReasonWanted(command=f"drain {cards[0].name}")

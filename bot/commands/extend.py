@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.domain import leases
 from bot.domain.errors import NotPossible
-from bot.domain.grammar import Bare
+from bot.domain.grammar import Bare, RefKind
 from bot.domain.model import LeaseState, Length
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("extend", "longer", "prolong")
@@ -22,12 +22,13 @@ EXAMPLES = (
 )
 
 HINT = "extend 4h, extend #12 until tomorrow 18:00"
+TAKES = Takes(length=True, refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 
 def run(ctx: Context) -> Reply:
     """A new end, within the limits."""
     heard = ctx.hear(Bare.LENGTH)
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     running = [x for x in ctx.own_leases() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING, LeaseState.MOVING)]
     lease = ctx.lease_meant(heard, running)
     if lease is None:

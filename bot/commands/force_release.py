@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.domain import leases
 from bot.domain.errors import ReasonWanted, Unclear
-from bot.domain.grammar import Heard
+from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Lease
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("force release", "force")
@@ -21,12 +21,14 @@ EXAMPLES = (
 )
 
 HINT = "force release #12 because the demo needs it"
+TAKES = Takes(refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 
 def run(ctx: Context) -> Reply:
     """The reason is public."""
     heard = ctx.hear()
-    if not heard.refs or heard.rest:
+    ctx.clear(heard, HINT, TAKES)
+    if not heard.refs:
         raise Unclear(text=ctx.text, hint=HINT)
     lease = _meant(ctx, heard)
     if not heard.because:

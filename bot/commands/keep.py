@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.domain import leases
 from bot.domain.errors import NotPossible, NotYours
-from bot.domain.grammar import Bare
+from bot.domain.grammar import Bare, RefKind
 from bot.domain.model import LeaseState
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("keep",)
@@ -22,12 +22,13 @@ EXAMPLES = (
 )
 
 HINT = "keep, keep T4-1, keep #12 until fri 18:00"
+TAKES = Takes(length=True, refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 
 def run(ctx: Context) -> Reply:
     """Take a return back; with a time, longer as well."""
     heard = ctx.hear(Bare.LENGTH)
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     lease = ctx.lease_meant(heard, [x for x in ctx.own_leases() if x.state is LeaseState.RETURNING])
     if lease is None:
         raise NotPossible(what="keep", why="no card of yours is on its way back")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bot.domain import leases, windows
 from bot.domain.errors import Unclear
+from bot.domain.grammar import RefKind
 from bot.domain.model import Length
 from bot.service import strangers, words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("letgo", "let go")
@@ -21,13 +22,15 @@ EXAMPLES = (
 )
 
 HINT = "letgo T4-2 tonight"
+TAKES = Takes(window=True, refs=frozenset({RefKind.CARD, RefKind.PERSON, RefKind.NAME}))
 
 
 def run(ctx: Context) -> Reply:
     """It gets a number and is given back at once: the owner's word is the consent to take it off."""
     heard = ctx.hear()
+    ctx.clear(heard, HINT, TAKES)
     cards = ctx.cards(heard)
-    if not cards or heard.rest:
+    if not cards:
         raise Unclear(text=ctx.text, hint=HINT)
     machine = strangers.machine_with(ctx, cards)
     strangers.owner_or_admin(ctx, machine)

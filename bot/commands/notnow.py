@@ -6,7 +6,7 @@ from bot.domain import moves, windows
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Machine
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("notnow", "not now", "later")
@@ -21,6 +21,7 @@ EXAMPLES = (
 )
 
 HINT = "notnow, notnow vm-r, notnow vm-r undo"
+TAKES = Takes()
 
 
 def run(ctx: Context) -> Reply:
@@ -28,7 +29,7 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     back = [word.lower() for word in heard.rest] == ["undo"]
     if not back:
-        ctx.clear(heard, HINT)
+        ctx.clear(heard, HINT, TAKES)
     machine = ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx))
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bot.domain import planner
 from bot.domain.errors import NotPossible
+from bot.domain.grammar import RefKind
 from bot.domain.model import RequestState
 from bot.domain.sight import Sight
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("pass", "skip", "no thanks")
@@ -21,12 +22,13 @@ EXAMPLES = (
 )
 
 HINT = "pass, pass #12"
+TAKES = Takes(refs=frozenset({RefKind.LABEL}))
 
 
 def run(ctx: Context) -> Reply:
     """Let an offer go to the next one."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     labels = ctx.labels(heard)
     offered = [request for request in ctx.own_requests() if request.state is RequestState.OFFERED]
     if not labels and not offered:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain import leases, queue, windows
-from bot.domain.errors import NotPossible
+from bot.domain.errors import NotPossible, Unclear
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Lease, LeaseState, Request, SlotId
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes, name_of
 from bot.service.ports import Reply
 
 WORDS = ("release", "give back", "return", "free", "leave", "cancel")
@@ -28,6 +28,7 @@ EXAMPLES = (
 )
 
 HINT = "release, release T4-1 now, release #12 tonight, release all when done"
+TAKES = Takes(count=True, window=True, refs=frozenset({RefKind.ALL, RefKind.LABEL, RefKind.CARD}))
 
 Thing = Request | Lease
 
@@ -43,7 +44,7 @@ class _Given:
 def run(ctx: Context) -> Reply:
     """Give back what is named, or the only thing there is."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT, counts=True)
+    ctx.clear(heard, HINT, TAKES)
     given = _named(ctx, heard) if heard.refs_of(RefKind.ALL, RefKind.LABEL, RefKind.CARD) else [_only(ctx, heard)]
     left = [queue.withdraw(ctx.draft, item.thing, ctx.person.id) for item in given if isinstance(item.thing, Request)]
     back = [_give(ctx, item.thing, item.slots, heard) for item in given if isinstance(item.thing, Lease)]
@@ -107,6 +108,11 @@ def _only(ctx: Context, heard: Heard) -> _Given:
 
 def _part(thing: Thing, count: int | None) -> _Given:
     """`release 1` of a lease of three gives the last one back."""
-    if count is None or not isinstance(thing, Lease) or count >= len(thing.slots) or count < 1:
+    has = len(thing.slots) if isinstance(thing, Lease) else thing.count
+    if (
+        count is not None and count > has
+    ):  # more than there is: perhaps a number was meant, and nothing is given up by a guess
+        raise Unclear(text=str(count), hint=f"release #{count}, or release {name_of(thing)} for all of it")
+    if count is None or not isinstance(thing, Lease) or count == has:
         return _Given(thing)
     return _Given(thing, thing.slots[-count:])

@@ -13,7 +13,7 @@ from bot.domain.grammar import Heard, nearest, split_because
 from bot.domain.model import Length
 from bot.domain.queue import Wanted
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("request", "ask for", "need", "want", "get")
@@ -39,6 +39,7 @@ AHEAD = re.compile(r"(?<!restart )\b(from|before)\b", re.IGNORECASE)
 """Words of a booking, which a restart's time may have too."""
 
 HINT = "request 1 on vm-r until fri 18:00 restart tonight because …"
+TAKES = Takes(count=True, length=True, window=True, flags=frozenset(NOT_YET))
 
 
 def run(ctx: Context) -> Reply:
@@ -82,4 +83,4 @@ def _understand(ctx: Context, heard: Heard) -> None:
         looks_like_a_kind = re.fullmatch(r"[A-Za-z]+\d\w*", word) is not None
         if heard.kind is None and (looks_like_a_kind or nearest(word, kinds)):
             raise UnknownKind(kind=word, kinds=kinds)
-    ctx.clear(heard, HINT, counts=True, flags=frozenset(NOT_YET))
+    ctx.clear(heard, HINT, TAKES)

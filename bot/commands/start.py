@@ -7,7 +7,7 @@ from bot.domain.errors import NotPossible
 from bot.domain.model import Power
 from bot.domain.sight import Sight
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("start", "power on")
@@ -18,12 +18,13 @@ RANK = 12
 EXAMPLES = (("start vm-r", "with its card, if it has one"),)
 
 HINT = "start vm-r"
+TAKES = Takes()
 
 
 def run(ctx: Context) -> Reply:
     """Ask for the power-on; the next round makes it. An admin may ask for one that could not be started."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     admin = ctx.person.id in set(ctx.people.admins())
     named = ctx.machine_named(heard.machine) if admin and heard.machine else None
     machine = named or ctx.own_machine(heard.machine)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bot.domain import moves
 from bot.domain.errors import NotPossible
+from bot.domain.grammar import RefKind
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Move
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("stop", "abort")
@@ -21,12 +22,13 @@ EXAMPLES = (
 )
 
 HINT = "stop m7"
+TAKES = Takes(refs=frozenset({RefKind.MOVE}))
 
 
 def run(ctx: Context) -> Reply:
     """As "not now" while it is planned; as the agreement taken back while the guest stops."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     named = ctx.moves(heard)
     move = named[0] if named else _only(ctx, heard.machine)
     moved = moves.stop(ctx.draft, move, ctx.person.id, ctx.policy)

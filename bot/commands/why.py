@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.domain.errors import UnknownThing
-from bot.domain.grammar import Heard
+from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Card, Lease, Person, Request
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("why",)
@@ -22,12 +22,13 @@ EXAMPLES = (
 )
 
 HINT = "why, why #12, why @bob, why T4-1"
+TAKES = Takes(refs=frozenset({RefKind.LABEL, RefKind.CARD, RefKind.PERSON, RefKind.NAME}))
 
 
 def run(ctx: Context) -> Reply:
     """The rule, the people, the times, about one thing."""
     heard = ctx.hear()
-    ctx.clear(heard, HINT)
+    ctx.clear(heard, HINT, TAKES)
     return words.why(ctx.scene(), ctx.person, _meant(ctx, heard))
 
 

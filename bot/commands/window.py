@@ -13,7 +13,7 @@ from bot.domain.lifecycle import On, step
 from bot.domain.model import Agreement, LeaseState, Machine, Request, RequestState
 from bot.domain.times import Which
 from bot.service import words
-from bot.service.context import Context
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
 WORDS = ("window", "windows", "restart")
@@ -32,12 +32,13 @@ EXAMPLES = (
 )
 
 HINT = "window vm-r tonight, window nights, window at 18:00, window when done, window nights remove"
+TAKES = Takes(window=True, flags=frozenset({"remove"}))
 
 
 def run(ctx: Context) -> Reply:
     """Agree, take back, or say what holds."""
     heard = ctx.hear(Bare.ONLY_WINDOW)
-    ctx.clear(heard, HINT, flags=frozenset({"remove"}))
+    ctx.clear(heard, HINT, TAKES)
     machine = ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
     wish = heard.window
     if "remove" in heard.flags:

@@ -46,6 +46,7 @@ from bot.domain.model import (
 from bot.domain.policy import Policy
 from bot.domain.promises import Promises
 from bot.domain.sight import Sight
+from bot.domain.times import Which
 from bot.domain.visible import visible
 from bot.service.ports import People
 from bot.service.recording import books_of
@@ -59,6 +60,17 @@ OF_TIME = frozenset({"hard", "even if busy", "when done"})
 
 REASON_MOST = 500
 """Characters of a reason: it is public, and read by people who are in a hurry."""
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What a verb has a use for, besides a machine and a reason; anything else is refused."""
+
+    count: bool = False  # a number of cards
+    length: bool = False  # until when
+    window: bool = False  # when a machine may restart
+    refs: frozenset[RefKind] = frozenset()  # what it may point at
+    flags: frozenset[str] = frozenset()  # of the grammar's, besides those of a time
 
 
 @dataclass(frozen=True)
@@ -104,24 +116,20 @@ class Context:
         """What may be asked for: the words of the settings, and what the pool has."""
         return tuple(dict.fromkeys((*self.kinds, *(card.kind for card in self.draft.cards.values()))))
 
-    def clear(self, heard: Heard, hint: str, *, counts: bool = False, flags: frozenset[str] = frozenset()) -> None:
+    def clear(self, heard: Heard, hint: str, takes: Takes) -> None:
         """Refuse what was left over, or understood and of no use here: nothing that somebody said is dropped without a word.
 
         :param hint: an example that works
-        :param counts: whether the verb wants a number of cards
-        :param flags: which of the grammar's flags the verb takes, besides those of a time
+        :param takes: what the verb has a use for
         :raises Unclear: words that nobody understood
         """
         if heard.rest:
-            raise Unclear(text=" ".join(heard.rest), hint=near(heard.rest, "at ", "") or hint)
-        if heard.count is not None and not counts:
-            raise Unclear(text=str(heard.count), hint=hint)
-        of_time = heard.flags & OF_TIME
-        if heard.window is None and of_time:
-            flag = min(of_time)
-            raise Unclear(text=flag, hint=f"say when, too: tonight {flag}")
-        for flag in sorted(heard.flags - flags - OF_TIME):
-            raise Unclear(text=flag, hint=hint)
+            word = near(heard.rest, "at ", "") if heard.length is None else ""
+            raise Unclear(text=" ".join(heard.rest), hint=word or hint)
+        useless = _useless(heard, takes)
+        if useless:
+            raise Unclear(text=useless, hint=hint)
+        _agrees(heard)
 
     # ---- machines
 
@@ -337,6 +345,39 @@ class Context:
             return self.person.zone
         known = self.met.get(person)
         return known.zone if known is not None else self.policy.zone
+
+
+def _useless(heard: Heard, takes: Takes) -> str:
+    """The first thing that was said and that a verb has no use for, as it was said; "" none."""
+    refs = [ref for ref in heard.refs if ref.kind not in takes.refs]
+    flags = sorted(heard.flags - takes.flags - OF_TIME)
+    if heard.count is not None and not takes.count:
+        return str(heard.count)
+    if heard.length is not None and not takes.length:
+        return heard.length_said
+    if heard.window is not None and not takes.window:
+        return heard.window.echo
+    if refs:
+        return f"{_SIGNS.get(refs[0].kind, '')}{refs[0].text}"
+    return flags[0] if flags else ""
+
+
+_SIGNS = {RefKind.LABEL: "#", RefKind.MOVE: "m", RefKind.PERSON: "@", RefKind.NAME: "@"}
+"""What stands before a reference when it is typed."""
+
+
+def _agrees(heard: Heard) -> None:
+    """`hard` and `even if busy` belong to a time, and to one that they do not contradict."""
+    wish, said = heard.window, heard.flags & {"hard", "even if busy"}
+    if not said:
+        return
+    flag = min(said)
+    if wish is None:
+        raise Unclear(text=flag, hint=f"say when, too: tonight {flag}")
+    if wish.which is Which.ASK or (wish.which is Which.WHEN_DONE and "even if busy" in said):
+        flag = "even if busy" if "even if busy" in said else flag
+        plain = "ask" if wish.which is Which.ASK else "when done"
+        raise Unclear(text=f"{plain} {flag}", hint=f"one of the two: {plain}, or tonight {flag}")
 
 
 def unquoted(text: str) -> str:

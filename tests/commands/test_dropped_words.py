@@ -21,6 +21,20 @@ from tests.house import House
         ("window at 25", "at 25"),
         ("release partly", "partly"),
         ("extend urgent", "urgent"),
+        ("release 7", "7"),
+        ("release T4-1 until fri", "until fri"),
+        ("release T4-1 for 8h", "for 8h"),
+        ("release @bob", "@bob"),
+        ("release m7", "m7"),
+        ("keep all", "all"),
+        ("pass tonight", "tonight"),
+        ("why tonight", "tonight"),
+        ("start vm-python 8h", "8h"),
+        ("stop #12", "#12"),
+        ("request 1 @bob", "@bob"),
+        ("request 1 #12", "#12"),
+        ("window ask hard", "ask hard"),
+        ("request 1 restart when done even if busy", "when done even if busy"),
     ],
 )
 def test_a_word_of_no_use_here_is_refused(house: House, line: str, unclear: str) -> None:
@@ -42,3 +56,27 @@ def test_booking_ahead_is_said_to_be_not_possible_yet(house: House, line: str) -
 def test_an_hour_that_does_not_exist_is_named(house: House) -> None:
     assert "What works: weekdays 22:00-06:00." in text_of(house.say("bob", "window vm-r weekdays"))
     assert "at 18:00 (hours go from 0 to 24)" in text_of(house.say("bob", "window vm-r tonight 25:00"))
+
+
+def test_a_number_that_is_more_than_there_is_gives_nothing_up(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2")
+    refused = house.say("ada", "release 3")
+    assert "release #3, or release #1 for all of it" in text_of(refused)
+    assert house.say("ada", "release 2").ok, "as many as there are"
+    house.say("bob", "request 1")
+    assert not house.say("bob", "release 2").ok and house.books.requests[2].state.value == "queued"
+
+
+@pytest.mark.parametrize(
+    ("line", "unclear"),
+    [
+        ("letgo T4-2 for 8h", "for 8h"),
+        ("adopt T4-2 3", "3"),
+        ("drain T4-2 tonight because x", "tonight"),
+        ("undrain T4-2 #12", "#12"),
+        ("force release #12 now because x", "now"),
+        ("drain because x", "because x"),
+    ],
+)
+def test_nor_do_the_verbs_of_cards_and_admins_drop_a_word(house: House, line: str, unclear: str) -> None:
+    assert f'I do not understand "{unclear}"' in text_of(house.say("dana", line))
