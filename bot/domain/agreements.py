@@ -8,6 +8,7 @@ allowed.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, NotYours, TooLate
@@ -56,8 +57,11 @@ def agree(
     label = "" if standing else label
     window = now_window(draft.now, policy) if wish.which is Which.NOW else _window_of(wish)
     takes = usual(machine, policy)
-    if window and window.end - max(window.start, draft.now) < takes:
-        raise NotPossible(what=wish.echo, why=f"a restart of {machine.name} takes about {lasting_words(takes)}")
+    if window and (left := window.end - max(window.start, draft.now)) < takes:
+        short = f"that leaves {lasting_words(left)}" if left >= timedelta(minutes=1) else "that is over"
+        works = "now, or another time" if takes <= policy.now_within + policy.now_lasts else "a longer time"
+        why = f"{short}, and a restart of {machine.name} takes about {lasting_words(takes)}; what works: {works}"
+        raise NotPossible(what=wish.echo, why=why)
     if standing and wish.pattern is None:
         raise ValueError("a standing wish without a pattern")
     kind = AgreementKind.STANDING if standing else AgreementKind.NAMED

@@ -413,7 +413,8 @@ def test_shorter_than_a_restart_is_refused_when_it_is_agreed() -> None:
     draft = sheet(at("2026-11-27 23:50"))
     with pytest.raises(NotPossible) as refusal:
         say(draft, ADA, "any time today")
-    assert refusal.value.facts == {"what": "any time today", "why": "a restart of vm-r takes about 15 min"}
+    why = "that leaves 10 min, and a restart of vm-r takes about 15 min; what works: now, or another time"
+    assert refusal.value.facts == {"what": "any time today", "why": why}
     slow = sheet(NOON, machine=replace(VM, durations_s=(4000,)))
     with pytest.raises(NotPossible):
         say(slow, ADA, "at 18:00")

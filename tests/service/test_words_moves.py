@@ -21,6 +21,11 @@ def shown(state: MoveState, **other: object) -> Reply:
     return words.move_message(w.move(state, **other), WORLD, w.NOW, w.POLICY)
 
 
+def test_a_restart_that_was_agreed_for_now_names_no_times_that_run_along() -> None:
+    now = w.books(w.MOVING, w.agreement(now=True))
+    assert "Agreed by bob: now." in w.text(words.move_message(w.move(), now, w.NOW, w.POLICY))
+
+
 @pytest.mark.parametrize("state", list(MoveState))
 @pytest.mark.parametrize("steps", [(), w.STEPS[:2], w.STEPS])
 def test_every_state_keeps_the_rules_and_names_both_sides(state: MoveState, steps: tuple[Step, ...]) -> None:

@@ -363,7 +363,7 @@ def accepted(scene: Scene, taken: Lease | Request) -> Reply:
     many = len(taken.slots) > 1
     return say(
         head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),
-        ln(f"{vm} restarts ", agreed_when(scene, agreed), f" and is off for {usual_words(machine, scene.policy)}.")
+        ln(f"{vm} restarts ", agreed_when(scene, agreed), f", and is off for {usual_words(machine, scene.policy)}.")
         if agreed is not None
         else None,
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),

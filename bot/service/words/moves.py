@@ -220,6 +220,8 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
     by: list[Part] = []
     if agreement is not None:
         by = [" when the lending began"] if agreement.person == BOT else [" by ", Name(agreement.person)]
+    if agreement is not None and agreement.now:
+        return ln("Agreed", by, ": now.")  # its window counts from when the card is there, not from when it was said
     when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
     return ln("Agreed", by, when, ".")
 
