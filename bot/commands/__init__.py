@@ -7,7 +7,8 @@ A module here is a verb. It has
 - ``ADMIN``, whether only admins may say it, ``WRITES``, whether it needs a writing transaction,
 - ``RANK``, its place in the help (1 to 6 are shown first),
 - ``EXAMPLES``, lines that work, each with what it means (``help VERB`` prints them, and a test says them),
-- ``run(ctx: Context) -> Reply``, which reads the line, calls the rules on ``ctx.draft`` and returns an answer of ``service.words``.
+- ``run(ctx: Context) -> Reply``, which reads the line (``ctx.clear`` refuses what its ``TAKES`` has no use for), calls the rules on
+  ``ctx.draft`` and returns an answer of ``service.words``.
 
 A verb makes the transitions of a *person* only and calls no vCenter. Refusals are raised. No verb imports another: what they share is in
 ``service.context``. A new verb is a new file; nothing else is to be told of it.

@@ -19,6 +19,8 @@ _DAYS = {"fortnight": 14, "month": 28, "year": 365, "night": 1, "workday": 1, "w
 """Units that are not understood, in the days that come nearest."""
 _DAYS_AGAIN = frozenset({"weekdays", "daily", "mondays", "fridays"})
 """Days that come again: they want times."""
+_PARTS = {"morning": "06:00-09:00", "afternoon": "12:00-18:00", "evening": "18:00-22:00", "night": "22:00-06:00"}
+"""Parts of a day: everybody means other hours."""
 _MOST = 14
 """Days of the longest example: as long as a card may be lent by default."""
 
@@ -61,7 +63,7 @@ def until_hint(words: Sequence[str], lead: str = "until ") -> str:
 
 
 def near(words: Sequence[str], clock: str, date: str) -> str:
-    """What works instead of a time of day or a date that does not exist or could be two, or days without times; "" if it is none.
+    """What works instead of a time of day or a date that does not exist or could be two, days without times, parts of a day; "" if it is none.
 
     :param clock: what stands before a time of day
     :param date: what stands before a date
@@ -69,6 +71,8 @@ def near(words: Sequence[str], clock: str, date: str) -> str:
     for word in words[:3]:
         if word in _DAYS_AGAIN:
             return f"{word} 22:00-06:00"
+        if word in _PARTS:
+            return f"the day and its hours: fri {_PARTS[word]}"
         if _CLOCK_LIKE.fullmatch(word) and any(read_minute(part) is None for part in word.split("-")):
             return f"{clock}18:00 ({HOURS})"
         if pair := _PAIR.fullmatch(word):

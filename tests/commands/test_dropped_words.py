@@ -55,6 +55,7 @@ def test_booking_ahead_is_said_to_be_not_possible_yet(house: House, line: str) -
 
 def test_an_hour_that_does_not_exist_is_named(house: House) -> None:
     assert "What works: weekdays 22:00-06:00." in text_of(house.say("bob", "window vm-r weekdays"))
+    assert "the day and its hours: fri 22:00-06:00" in text_of(house.say("bob", "window vm-r fri night"))
     assert "at 18:00 (hours go from 0 to 24)" in text_of(house.say("bob", "window vm-r tonight 25:00"))
 
 
