@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bot.domain.model import (
     BOT,
     Card,
@@ -55,6 +57,9 @@ from bot.service.words.common import (
     window_words,
 )
 from bot.service.words.news_line import give_buttons
+
+if TYPE_CHECKING:
+    from bot.domain.promises import Promise
 
 
 def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
@@ -212,6 +217,7 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
         first,
         _turn_line(scene, request, mine),
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
+        _worst_line(scene.promises.get(request.number)) if request.rest is None else None,
         too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
         ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
         None if _stranded(request) else _window_line(scene, request, machine),
@@ -237,6 +243,13 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
         listed(_asked_at(r, request, reader) for r in ahead[-2:]),
         [more, ", ", own, " ", When(request.asked), ". Nothing else counts here."],
     )
+
+
+def _worst_line(promise: Promise | None) -> LineOf | None:
+    """Why the latest time is so much later than the likely one."""
+    if promise is None or promise.likely is None or promise.latest is None or promise.cause == "free_now":
+        return None
+    return ln('The latest counts all that may hold it up: a longer time, work that runs on, silence, "not now".')
 
 
 def _asked_at(request: Request, behind: Request, reader: PersonId) -> list[Part]:
