@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,8 +81,18 @@ Say = Callable[..., httpx.Response]
 
 
 @pytest.fixture
-def say(store: SqlStore, clock: Hands, wakes: Wakes) -> Iterator[Say]:
-    app = build([push.router(store, clock, wakes)], lambda: (True, {}), lambda _: (True, {}))
+def became() -> Counter[str]:
+    """How many readings became what."""
+    return Counter()
+
+
+@pytest.fixture
+def say(store: SqlStore, clock: Hands, wakes: Wakes, became: Counter[str]) -> Iterator[Say]:
+    app = build(
+        [push.router(store, clock, wakes, lambda outcome: became.update([outcome]))],
+        lambda: (True, {}),
+        lambda _: (True, {}),
+    )
     server = Server(app)
     server.start()
     with httpx.Client(base_url=server.url, trust_env=False) as client:
@@ -105,6 +116,25 @@ def test_a_reading_is_kept(say: Say, store: SqlStore) -> None:
     assert reading.jobs == (Job("ada", "python train.py", NOW - timedelta(minutes=30), True),)
     assert reading.first_at == NOW
     assert reading.free_since is None
+
+
+def test_what_became_of_each_is_counted(say: Say, became: Counter[str]) -> None:
+    say()
+    say()
+    say(token="wrong")
+    say(b"no reading")
+    say(b"x" * (push.BODY_MAX + 1))
+    assert became == {"taken": 2, "wrong_token": 1, "malformed": 1, "too_large": 1}
+
+
+def test_a_reading_that_cannot_be_kept_is_asked_for_again(
+    say: Say, store: SqlStore, tmp_path: Path, became: Counter[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "gpubot.db").unlink()
+    answer = say()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    assert str(tmp_path) not in answer.text and "Traceback" not in caplog.text
+    assert became == {"not_kept": 1}
 
 
 def test_the_smallest_reading(say: Say, store: SqlStore) -> None:
