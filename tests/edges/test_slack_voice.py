@@ -11,10 +11,10 @@ import pytest
 
 from bot.domain.model import Person
 from bot.domain.news import CHANNEL
-from bot.edges.slack import SlackPeople, SlackVoice, make_client
+from bot.edges.slack import SlackPeople, SlackVoice, calls, make_client
 from bot.edges.slack import people as edge_people
 from bot.local.slack import LocalSlack, start_in_thread
-from bot.service.ports import Address, Bold, Button, Gone, Name, Reply, Said, TryLater, Unreachable
+from bot.service.ports import Address, Bold, Button, Gone, Name, Reply, Said, TryLater, Unreachable, VoiceError
 from tests.edges.slack_rig import settings_for
 
 ADA, BOB, DANA = "UADA000001", "UBOB000001", "UDANA00001"
@@ -65,6 +65,34 @@ def voice(slack: LocalSlack, people: SlackPeople, clock: Hand) -> SlackVoice:
 
 def arm(slack: LocalSlack, kind: str, method: str, value: object, times: int = 1) -> None:
     slack.drive.post("faults/arm", kind=kind, method=method, times=times, value=value)
+
+
+# ---- counting
+
+
+def test_each_call_is_counted_by_method_and_outcome(slack: LocalSlack, clock: Hand) -> None:
+    counted: list[tuple[str, str]] = []
+
+    def count(method: str, outcome: str, seconds: float) -> None:
+        assert 0 <= seconds < 60
+        counted.append((method, outcome))
+
+    client = make_client(settings_for(slack, count=count))
+    voice = SlackVoice(client, slack.channel, lambda person: person, clock)
+    voice.post(CHANNEL, HELLO)
+    for kind, value in (("rate_limited", 7), ("refused", "is_archived"), ("broken", 503)):
+        arm(slack, kind, "chat.postMessage", value)
+        clock.seconds += 60
+        with pytest.raises(VoiceError):
+            voice.post(CHANNEL, HELLO)
+    nobody = make_client(settings_for(slack, count=count, api_url="http://127.0.0.1:9/api/"))
+    with pytest.raises(TryLater):
+        calls.call(nobody, "auth.test")
+    with pytest.raises(Gone):
+        calls.respond(f"{slack.url}/hooks/nowhere", {"text": "x"}, count)
+    outcomes = ("ok", "rate_limited", "refused", "no_answer")
+    posts = [("chat.postMessage", outcome) for outcome in outcomes]
+    assert counted == [*posts, ("auth.test", "no_answer"), ("response_url", "refused")]
 
 
 # ---- voice
