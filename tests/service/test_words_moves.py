@@ -111,7 +111,7 @@ def test_what_was_stopped_is_not_said_to_have_failed_and_the_machine_has_what_it
 def test_a_length_that_nobody_saw_is_not_claimed() -> None:
     steps = (Step(w.NOW - 4 * w.MIN, "off", since=w.NOW - 12.5 * w.MIN), w.STEPS[4])
     told = w.text(shown(MoveState.PROVING, steps=steps))
-    assert "✅ vm-r off today 14:36, seen only then: I could not look since today 14:27" in told
+    assert "✅ vm-r off today 14:36, seen only then: nobody looked since today 14:27" in told
     assert "(it was off for at most 12 min)" in told
 
 

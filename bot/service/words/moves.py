@@ -255,7 +255,7 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
         return ln(mark, named, f" {what} ", When(step.at))
     length = off_for(move) if step.what == "on" else ""
     off = f" (it was off for {length})" if length else ""
-    blind: list[Part] = [", seen only then: I could not look since ", When(step.since)] if step.since else []
+    blind: list[Part] = [", seen only then: nobody looked since ", When(step.since)] if step.since else []
     if step.what == "undone":
         cards = step.detail.split()
         return ln(mark, f"{vm} {what} ", When(step.at), ", with ", slots_of(cards) if cards else "no card")
@@ -297,7 +297,7 @@ def was_off(move: Move, vm: str, show: Show = Show.DAY_TIME) -> LineOf | None:
     blind = off if off.since is not None else on
     gap: list[Part] = [When(blind.since), " to ", When(blind.at, show)] if blind.since is not None else []
     return ln(
-        f"{vm} was off for {off_for(move)}: I could not look from ", gap, ". It is on since ", When(on.at, show), "."
+        f"{vm} was off for {off_for(move)}: nobody looked from ", gap, ". It is on since ", When(on.at, show), "."
     )
 
 
