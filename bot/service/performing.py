@@ -19,7 +19,7 @@ from bot.domain.draft import Draft
 from bot.domain.model import Books, CallKind, MachineId, Move, MoveState, Outcome, Work
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
-from bot.service.ports import Again, Before, Clock, Lab, LabStep, NeedsPerson, Store
+from bot.service.ports import Again, Before, Clock, Lab, LabStep, NeedsPerson, Store, StoreTrouble
 from bot.service.recording import close
 
 log = logging.getLogger(__name__)
@@ -98,6 +98,10 @@ class Performer:
             ending = self._make(number, call)
             if ending is not None:
                 self._record(number, call, ending)
+        except (
+            StoreTrouble
+        ) as trouble:  # asked again when the books can be read and written: each call is safe to repeat
+            log.error("call %d of m%d: its outcome could not be recorded: %s", call, number, trouble)
         except Exception:
             log.exception("call %d of m%d: its outcome could not be recorded", call, number)
         finally:

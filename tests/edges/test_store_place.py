@@ -132,6 +132,18 @@ def test_all_that_was_answered_is_in_the_copy(store: SqlStore, file: Path, way: 
     again.close()
 
 
+def test_a_log_that_alone_was_lost_is_folded_into_the_file(store: SqlStore, file: Path, tmp_path: Path) -> None:
+    """A start after a kill finds everything, although the log's name is gone."""
+    store.changed()
+    write(store, request(7))
+    remove_its_log(file)
+    assert store.lost() is not None and store.rescue() is not None
+    shutil.copy(file, tmp_path / "as-killed.db")
+    killed = open_store(f"sqlite:///{tmp_path}/as-killed.db")
+    assert set(killed.read().requests) == {7}
+    killed.close()
+
+
 def test_a_copy_that_cannot_be_written_is_none(store: SqlStore, file: Path, caplog: pytest.LogCaptureFixture) -> None:
     move_its_folder(file)
     assert store.lost() is not None and store.rescue() is None

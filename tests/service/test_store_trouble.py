@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from bot.domain.draft import Changes
+from bot.domain.model import Books
 from bot.edges.meter import Meter
 from bot.edges.store import SqlStore
 from bot.service.counting import CountedLab, counted_desk, counted_round, facts_of
@@ -99,6 +100,27 @@ def test_a_message_that_cannot_be_noted_is_not_sent_again_and_again(house: House
     teller.tell()
     assert (house.voice.said_to("U1ADA"), house.voice.said_to("U2BOB")) == (["a"], ["b"])
     assert house.store.pending() == 0
+
+
+def test_a_call_is_not_made_when_the_books_are_gone(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """It was written down, and then the file went: nothing is asked of vCenter any more."""
+    house.say("bob", "request 1 on vm-r restart now")
+    begin = house.rounds._performer.start
+    begun: list[int] = []
+
+    def late(books: Books) -> int:
+        if any(move.call is not None for move in books.moves.values()):
+            (house.path / "gpubot.db").unlink(missing_ok=True)
+        begun.append(begin(books))
+        return begun[-1]
+
+    house.rounds._performer.start = late  # type: ignore[method-assign]
+    for _ in range(10):
+        house.clock.forward(minutes=1)
+        house.rounds.round()
+        house.settle()
+    assert any(begun) and house.lab.calls == []
+    assert "was removed or moved" in caplog.text and "Traceback" not in caplog.text
 
 
 # ---- what is counted

@@ -66,6 +66,8 @@ class Watch:
             target.touch(mode=0o600)
             with closing(sqlite3.connect(target)) as copy:
                 self._raw.driver_connection.backup(copy)
+            # If the log alone was lost, what is in it goes into the file, which still is the one that the next start opens.
+            self._raw.driver_connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
             return True
 
     def close(self) -> None:
