@@ -21,6 +21,7 @@ from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.service.absences import Absences
+from bot.service.causes import cause
 from bot.service.performing import Performer, dry_step
 from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, StoreTrouble, Voice
 from bot.service.recording import called, chore, close
@@ -143,7 +144,7 @@ class Rounds:
             return str(trouble)
         except Exception as error:
             log.exception("the claim failed")
-            return f"the right to be the bot of this database could not be renewed ({type(error).__name__})"
+            return f"the right to be the bot of this database could not be renewed: {cause(error)}"
 
     def good_ago(self) -> float | None:
         """Real seconds since the last good round ended; None: there was none."""
