@@ -97,6 +97,7 @@ def test_after_a_stop_the_status_says_what_is(house: House) -> None:
     status = text_of(house.say("bob", ""))
     assert "not put in this time" in status and "on its way" not in status and "on the way" not in status
     assert "You have no card" in status
+    assert "it is stopped already" in text_of(house.say("bob", "stop m1"))
     why = text_of(house.say("bob", "why #1"))
     assert "not put into vm-r this time" in why and "put on again as it was" in why
     house.lab.away = False

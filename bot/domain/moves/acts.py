@@ -58,7 +58,8 @@ def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
         return draft.moves[move.number]
     if move.state is not MoveState.STOPPING:
         over = move.state not in OPEN_MOVE
-        why = "it is over" if over else "the card is being changed; the machine comes on again by itself"
+        going = "it is stopped already" if move.undo else "the card is being changed"
+        why = "it is over" if over else f"{going}; the machine comes on again by itself"
         raise TooLate(state=str(move.state), number=f"m{move.number}", why=why)
     agreement = draft.agreements.get(move.agreement or 0)
     if agreement is not None and agreement.state is AgreementState.OPEN and move.window is not None:

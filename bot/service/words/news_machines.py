@@ -302,7 +302,8 @@ def stays_off(t: Telling) -> Reply:
     m = t.move
     if m is None:
         return say(head(f"{t.vm} is off longer than planned", why_tail(t.item.reason)))
-    at: list[Part] = ["It was switched off ", When(m.off_at), " for its restart. "] if m.off_at is not None else []
+    ours = m.was_on and m.off_at is not None
+    at: list[Part] = ["It was switched off ", When(m.off_at), " for its restart. "] if ours and m.off_at else []
     match m.alarmed[-1:]:
         case ("paused",):
             return _stays_paused(t, at)
