@@ -129,6 +129,9 @@ def test_pause_says_which_machines_are_off_whose_they_are_and_their_owners_hear_
     house.forward(30, 1)
     (text,) = told(house, BOB, "vm-r is off and stays off for now", "U4DANA", "patching")
     assert "start vm-r in vCenter" in text
+    assert "held up: paused while its machine is off" in text_of(house.say("bob", ""))
+    (move,) = told(house, CHANNEL, "Paused by U4DANA", "stays off until an admin resumes")
+    assert "held up" in move.split("\n")[0] and "min left" not in move
     no = house.say("bob", "start vm-r")
     assert not no.ok and "U4DANA has paused" in text_of(no) and "patching" in text_of(no) and "vCenter" in text_of(no)
     answer = text_of(house.say("dana", "resume"))

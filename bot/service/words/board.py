@@ -256,6 +256,8 @@ def held_up_words(books: Books, lease: Lease) -> str:
     move = _way(books, lease)
     if move is not None and move.state is MoveState.STUCK:
         return ", held up: its machine does not start"
+    if move is not None and books.paused and move.off_at is not None and move.on_at is None:
+        return ", held up: paused while its machine is off"
     if move is not None and move.blind_since is not None and move.alarmed:
         return ", held up: its machine cannot be seen now"
     return ""

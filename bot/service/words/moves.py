@@ -88,7 +88,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
     machine = books.machines.get(move.machine)
     vm = name_of(machine, "the machine")
     return say(
-        head(_what(move, books, vm), _state_words(move, machine, now, policy)),
+        head(_what(move, books, vm), _state_words(move, books, machine, now, policy)),
         _agreed(move, books),
         *_steps(move, vm),
         *_waits(move, books, vm, machine, now, policy),
@@ -181,13 +181,15 @@ def tried(move: Move) -> bool:
     return any(s.what in ("refused", "start_refused") for s in move.steps)
 
 
-def _state_words(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
+def _state_words(move: Move, books: Books, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
     match move.state:
         case MoveState.PLANNED:
             at = move.window.start if move.window is not None else move.last_call_for
             return [", ", When(at)] if at is not None else [", as soon as it may restart"]
         case MoveState.PROVING if now - (move.shutdown_at or move.off_at or move.changed) >= usual(machine, policy):
             return [", on again, being checked"]
+        case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING if held_up(move, books, ""):
+            return [", held up"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.PROVING:
             return [f", {_left(move, machine, now, policy)}"]
         case MoveState.UNDOING:
