@@ -85,14 +85,19 @@ def test_ada_asks_answers_and_sees_her_card_come(stage: Stage, seen: Seen) -> No
     page.keyboard.press("Enter")
     expect(answer, f"the page: {page.locator('body').inner_text()}").to_have_count(1, timeout=PATIENT_MS)
     answer.get_by_role("button", name="vm-python", exact=True).click()
-    expect(answer.last).to_contain_text("May I restart vm-python when it is your turn?", timeout=PATIENT_MS)
+    expect(answer.last).to_contain_text("1 T4 is free", timeout=PATIENT_MS)
+    expect(answer.last).to_contain_text("I ask you in a direct message when vm-python may restart")
     assert stage.cards_in("vm-python") == 0
 
-    # She says when it may restart, by a button.
-    answer.get_by_role("button", name="Yes, any time today").click()
-    expect(answer.last).not_to_contain_text("May I restart", timeout=PATIENT_MS)
+    # The one question is the offer; she answers it by a button.
+    stage.clock.settle()
+    page.locator("[data-place=dm]").click()
+    page.get_by_role("button", name="Tonight 22-06").wait_for()  # other times than now are named beside it
+    page.get_by_role("button", name="Restart now").click()
+    expect(messages.filter(has_text="you took it")).to_have_count(1, timeout=PATIENT_MS)
+    page.locator("[data-place='#gpu']").click()
 
-    # Ten minutes before, and not earlier, she is told; the card is still where it was.
+    # Before it she is told; the card is still where it was.
     assert stage.clock.until(lambda: any("Please save" in m for m in stage.dms("ada")), timedelta(minutes=4))
     assert stage.cards_in("vm-python") == 0 and stage.restarts("vm-python") == 0
 
@@ -102,7 +107,7 @@ def test_ada_asks_answers_and_sees_her_card_come(stage: Stage, seen: Seen) -> No
     def arrived() -> bool:
         if move.count() and (text := move.last.inner_text()) not in steps:
             steps.append(text)
-        return any("yours until" in m for m in stage.dms("ada"))
+        return any("your time starts now" in m for m in stage.dms("ada"))
 
     assert stage.clock.until(arrived, timedelta(minutes=30)), stage.dms("ada")
     for done in ("vm-python off", "T4-1 in", "vm-python on again", "T4-1 works, vm-python sees it"):
