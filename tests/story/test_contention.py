@@ -64,7 +64,9 @@ class Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One more."""
-        cause = f": {type(record.exc_info[1]).__name__}" if record.exc_info and record.exc_info[1] else ""
+        told = record.args if isinstance(record.args, tuple) else ()
+        errors = [record.exc_info[1] if record.exc_info else None, *(x for x in told if isinstance(x, Exception))]
+        cause = next((f": {type(error).__name__}" for error in errors if error is not None), "")
         self.found.append(f"{record.getMessage().split(' ')[0]}{cause}")
 
 
