@@ -288,6 +288,7 @@ class Outcome(StrEnum):
     ASKED = "asked"  # written down; the answer is not known (yet, or for ever)
     DONE = "done"  # answered well
     AGAIN = "again"  # may be asked again, later
+    UNMADE = "unmade"  # not made after all (paused, stopped, its time over): vCenter never heard it; may be asked
     REFUSED = "refused"  # refused for good
 
 
@@ -307,6 +308,11 @@ class Call:
     puts: tuple[Wish, ...] = ()  # of a change: what is put on
     takes: tuple[Wish, ...] = ()  # of a change: what is taken off
     empties: bool = False  # of a change: its machine has no card left after it, so its memory need not stay locked
+
+    @property
+    def goes_again(self) -> bool:
+        """Whether it may be asked again."""
+        return self.outcome in (Outcome.AGAIN, Outcome.UNMADE)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ LOST = timedelta(seconds=30)
 class _Ending:
     """What became of a call."""
 
-    outcome: Outcome  # done, again or refused
+    outcome: Outcome  # what became of it
     reason: str = ""  # plain words
     again_at: datetime | None = None  # not before then
     before: Before | None = None  # memory settings before a change
@@ -118,7 +118,7 @@ class Performer:
         why = self._not_now(books, move, move.call.kind)
         if why:
             log.info("m%d: %s is not asked: %s", number, move.call.kind, why)
-            return _Ending(Outcome.AGAIN, why)
+            return _Ending(Outcome.UNMADE, why)
         step = _lab_step(moves.step_of(books, move))
         log.info("m%d: %s asked of %s, put %s, take %s", number, step.kind, step.machine, step.put, step.take)
         return self._ask(number, step)

@@ -193,6 +193,24 @@ def test_stop_of_a_planned_move_is_a_not_now() -> None:
     assert "shutdown" not in world.acts("vm-r") and state(world, label) is LeaseState.RESERVED
 
 
+def test_a_stop_before_the_shutdown_was_asked_waits_for_no_power_off() -> None:
+    world = World()
+    world.request("bob", "vm-r", window="any time today")
+    world.unmade.add(("vm-r", CallKind.SHUTDOWN))
+    world.until(lambda: world.books.moves.get(1) and world.move("vm-r").state is MoveState.STOPPING, timedelta(hours=1))
+    world.do(lambda d: moves.stop(d, d.moves[1], "bob", world.policy))
+    world.pass_time(timedelta(minutes=1))
+    assert world.books.moves[1].state is MoveState.DROPPED and "shutdown" not in world.acts("vm-r")
+
+
+def test_what_was_not_made_is_asked_while_it_still_holds() -> None:
+    world = World()
+    world.request("bob", "vm-r", window="any time today")
+    world.unmade.add(("vm-r", CallKind.SHUTDOWN))
+    world.until(lambda: "shutdown" in world.acts("vm-r"), timedelta(hours=1))
+    world.until(lambda: world.books.moves[1].state is MoveState.DONE, timedelta(hours=1))
+
+
 def test_stop_while_stopping_tells_the_other_owner() -> None:
     world = World()
     world.do(lambda d: pool.set_owners(d, d.machines["uuid-vm-r"], ("bob", "carol"), "dana"))

@@ -114,6 +114,7 @@ class World:
         self.journal: list[Act] = []
         self.refuse: dict[tuple[str, CallKind], tuple[str, str]] = {}  # (vm, kind) -> (reason, card)
         self.again: dict[tuple[str, CallKind], int] = {}  # (vm, kind) -> how often to be told "again"
+        self.unmade: set[tuple[str, CallKind]] = set()  # not made after all, once
         self.lose: set[tuple[str, CallKind]] = set()  # executed, but the answer is lost (needs a new run)
         self.dry_runs: dict[int, tuple[str, ...]] = {}  # move -> what its dry run finds
         self.last_look: datetime | None = None
@@ -279,6 +280,9 @@ class World:
             reason, card, again_at = "", "", None
             if key in self.refuse:
                 outcome, (reason, card) = Outcome.REFUSED, self.refuse[key]
+            elif key in self.unmade:
+                self.unmade.discard(key)
+                outcome, reason = Outcome.UNMADE, "the way back has begun"
             elif self.again.get(key, 0):
                 self.again[key] -= 1
                 outcome, reason, again_at = Outcome.AGAIN, "busy", self.now + timedelta(seconds=15)

@@ -55,7 +55,7 @@ def call(
 ) -> dict[str, Any]:
     """The fields of a move that write the next call down (for ``lifecycle.step``)."""
     last = move.call
-    why = last.reason if last is not None and last.kind is kind and last.outcome is Outcome.AGAIN else ""
+    why = last.reason if last is not None and last.kind is kind and last.goes_again else ""
     return {
         "call": Call(move.calls + 1, kind, draft.now, run, reason=why, puts=puts, takes=takes, empties=empties),
         "calls": move.calls + 1,

@@ -21,7 +21,6 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     Move,
-    Outcome,
     PersonId,
     Skip,
     SlotId,
@@ -191,5 +190,5 @@ def asked_before(move: Move) -> bool:
 def asks(move: Move) -> On:
     """Whether a change is asked for the first time, or again: a conflict, a busy machine, a reply that was lost."""
     c = move.call
-    again = c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.AGAIN
+    again = c is not None and c.kind is CallKind.CHANGE and c.goes_again
     return On.AGAIN if again else On.CHANGE

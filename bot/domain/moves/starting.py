@@ -80,7 +80,7 @@ def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
     c = move.call
     if c is None or c.kind is not CallKind.POWER_ON:
         return True
-    if c.outcome is Outcome.AGAIN:
+    if c.goes_again:
         return not waits(draft, move) and seen_since(draft, ctx, move)
     return (
         c.answered is not None

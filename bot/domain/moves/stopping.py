@@ -46,7 +46,7 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     if c is not None and c.outcome is Outcome.REFUSED and (late or not asked_before(move)):
         undone = undo(draft, move, On.REFUSED, c.reason)
         tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
-    elif c is not None and c.outcome is Outcome.AGAIN:
+    elif c is not None and c.goes_again:
         # Nobody knows whether the guest heard it: the time that it may take counts from the next asking.
         if ctx.acting and not waits(draft, move) and seen_since(draft, ctx, move):
             step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))

@@ -63,10 +63,10 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
 
 
 def _never_asked(move: Move) -> bool:
-    """Whether the guest was never asked to stop: the call was refused, so no late power-off can be ours."""
+    """Whether the guest was never asked to stop: the call was refused, or not made, so no late power-off can be ours."""
     c = move.call
-    refused = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome is Outcome.REFUSED
-    return refused and not asked_before(move)
+    unheard = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome in (Outcome.REFUSED, Outcome.UNMADE)
+    return unheard and not asked_before(move)
 
 
 def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[str, Any] | None:

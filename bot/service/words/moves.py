@@ -17,7 +17,6 @@ from bot.domain.model import (
     Machine,
     Move,
     MoveState,
-    Outcome,
     PersonId,
     SlotId,
     Step,
@@ -332,7 +331,7 @@ def _waits(
     call = move.call
     if move.state in UNDER_WAY_WORDS and (held := held_up(move, books, vm)) is not None:
         return [_reason(move) if move.state is MoveState.UNDOING else None, ln("⚠️ ", held)]
-    trouble = because(call.reason, "Last try: ") if call is not None and call.outcome is Outcome.AGAIN else None
+    trouble = because(call.reason, "Last try: ") if call is not None and call.goes_again else None
     match move.state:
         case MoveState.PLANNED:
             blockers = [ln("⚠️ In the way: ", said(b, 120)) for b in move.blockers[:3]]
