@@ -53,7 +53,7 @@ class NoMachine(Refusal):
 
 
 class Already(Refusal):
-    """Waits for the same machine and kind already; facts: number."""
+    """Waits for the same machine and kind already; facts: number, count, kind; or what."""
 
 
 class OverCap(Refusal):

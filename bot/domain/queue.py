@@ -203,7 +203,7 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
     if wanted.window is not None:
         changed = replace(changed, ask_first=wanted.window.which is Which.ASK)
     if changed == old and wanted.window is None:
-        raise Already(number=old.number)
+        raise Already(number=old.number, count=old.count, kind=old.kind)
     if wanted.window is not None:
         windows.agree(draft, draft.machines[old.machine], person, wanted.window, policy, label=str(old.number))
         changed = wake(changed)

@@ -270,7 +270,7 @@ def test_a_shutdown_is_not_made_after_its_window(house: House) -> None:
     house.settle()
     assert house.lab.calls == []
     call = house.books.moves[1].call
-    assert call is not None and call.outcome is Outcome.AGAIN and "window" in call.reason
+    assert call is not None and call.outcome is Outcome.UNMADE and "window" in call.reason
 
 
 # ---- what cannot be seen

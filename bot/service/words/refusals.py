@@ -286,11 +286,11 @@ def already(f: Facts, policy: Policy) -> Reply:
     number, what = f.number("number"), f.text("what")
     if number is not None:
         return no(
-            head(f"You are in line for that already: #{number}."),
+            head(f"You are in line for {f.number('count')} {tidy(f.text('kind'), 30)} already: #{number}."),
             ln(
                 "Your place stays. Said again with a time it changes the request: ",
                 command(policy, "request until fri 18:00"),
-                ".",
+                "; for another number of cards, leave the line and ask again.",
             ),
             buttons=(button("Why do I wait?", f"why #{number}"), button("Leave the line", f"release #{number}")),
         )
