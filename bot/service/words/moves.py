@@ -244,6 +244,10 @@ def _steps(move: Move, vm: str) -> list[LineOf]:
     return lines + [_step(step, move, vm) for step in shown]
 
 
+LONG_BLIND = timedelta(minutes=5)
+"""Nobody looked for longer than that: something was wrong, and it is said. Less is told by "at most" alone."""
+
+
 def _step(step: Step, move: Move, vm: str) -> LineOf:
     mark = "⚠️ " if step.what in TROUBLE else "✅ "
     what = STEPS.get(step.what, step.what.replace("_", " "))
@@ -256,7 +260,8 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
         return ln(mark, named, f" {what} ", When(step.at))
     length = off_for(move) if step.what == "on" else ""
     off = f" (it was off for {length})" if length else ""
-    blind: list[Part] = [", seen only then: nobody looked since ", When(step.since)] if step.since else []
+    long = step.since is not None and step.at - step.since > LONG_BLIND
+    blind: list[Part] = [", seen only then: nobody looked since ", When(step.since)] if step.since and long else []
     if step.what == "undone":
         cards = step.detail.split()
         return ln(mark, f"{vm} {what} ", When(step.at), ", with ", slots_of(cards) if cards else "no card")
