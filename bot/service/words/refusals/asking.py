@@ -1,0 +1,187 @@
+"""No to what was asked: words that nobody knows, counts, kinds and machines that are not, limits.
+
+Each takes whatever facts there are: a missing one never breaks the answer.
+"""
+
+from __future__ import annotations
+
+from bot.domain.policy import Policy
+from bot.service.ports import Button, Code, Reply
+from bot.service.words.common import (
+    HELP,
+    MINE,
+    QUEUE,
+    button,
+    command,
+    head,
+    ln,
+    no,
+    said,
+    tidy,
+)
+from bot.service.words.refusals.facts import NOTHING, Facts, choice, codes, names, typable
+
+HARMLESS = frozenset({"request", "status", "why", "mine", "queue", "window", "help"})
+"""Verbs that a guess may offer as a button: a guess never offers to give something up."""
+
+
+def unknown_verb(f: Facts, policy: Policy) -> Reply:
+    """Not a word of ours."""
+    near = f.text("nearest")
+    return no(
+        head('I do not know "', said(f.text("word", "that"), 40), '"', f". Did you mean {near}?" if near else "."),
+        NOTHING,
+        ln("What I can do: ", command(policy, "help"), "."),
+        buttons=(_meant(f, near) if near in HARMLESS else None, HELP),
+    )
+
+
+def _meant(f: Facts, near: str) -> Button:
+    """The line with the verb that was probably meant."""
+    says = f.again(f.raw("word"), near, near)
+    return button(says, says)
+
+
+def unclear(f: Facts, policy: Policy) -> Reply:
+    """Words that could not be read."""
+    text, hint = f.text("text"), f.text("hint")
+    return no(
+        head('I do not understand "', said(text, 80), '".') if text else head("I do not understand that."),
+        ln("What works: ", said(hint), ".") if hint else ln("What works: ", command(policy, "help"), "."),
+        NOTHING,
+        buttons=(HELP,),
+    )
+
+
+def bad_count(f: Facts, policy: Policy) -> Reply:
+    """Not a number of cards that makes sense."""
+    most = f.number("most")
+    works = ln("A whole number", f" from 1 to {most}" if most else "", " works: ", command(policy, "request 1"), ".")
+    return no(
+        head('"', said(f.text("text", "that"), 40), '" is no number of cards I can lend.'),
+        works,
+        NOTHING,
+        buttons=(button("1 card", f.again(f.raw("text"), "1", "request 1")),),
+    )
+
+
+def too_many(f: Facts, policy: Policy) -> Reply:
+    """More than exist."""
+    most, kind, count = f.number("most") or 0, f.text("kind", "card"), f.number("count")
+    asked = (f"{count} {kind} is" if count == 1 else f"{count} {kind} are") if count else "That is"
+    if most < 1:
+        return no(
+            head("I have no card to lend yet."),
+            ln("An admin registers hosts and machines; the board then shows the cards."),
+            NOTHING,
+        )
+    can = f"request {most} {kind}" if typable(kind) and kind != "card" else f"request {most}"
+    return no(
+        head(f"{asked} more than there are: I have {most}."),
+        ln("What works: ", command(policy, can), f", all {most} together." if most > 1 else "."),
+        NOTHING,
+        buttons=(
+            button("1 card", _counted(f, count, 1, "request 1")),
+            button(f"All {most}", _counted(f, count, most, can)) if most > 1 else None,
+        ),
+    )
+
+
+def _counted(f: Facts, count: int | None, fewer: int, other: str) -> str:
+    """The line with fewer cards, written `9` or `9x`."""
+    return f.again(str(count), str(fewer), f.again(f"{count}x", str(fewer), other))
+
+
+def unknown_kind(f: Facts, policy: Policy) -> Reply:
+    """No such kind."""
+    kinds = f.many("kinds")
+    return no(
+        head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
+        ln("I have: ", codes(kinds), ".") if kinds else ln("I have not seen a card yet."),
+        NOTHING,
+        buttons=[_of_kind(f, k) for k in kinds[:3] if typable(k)],
+    )
+
+
+def _of_kind(f: Facts, kind: str) -> Button:
+    """The line with a kind that there is."""
+    says = f.again(f.raw("kind"), kind, f"request 1 {kind}")
+    return button(says if len(says) <= 40 else kind, says)
+
+
+def unknown_machine(f: Facts, policy: Policy) -> Reply:
+    """No such machine, or not registered."""
+    mine = f.many("machines")
+    return no(
+        head('I know no machine "', said(f.text("machine", "that"), 60), '".'),
+        ln("Yours: ", codes(mine), ".") if mine else ln("None of yours is known to me."),
+        ln("An admin can add one: ", command(policy, "machine add NAME"), ". Nothing was changed."),
+        buttons=(
+            *[button(f"On {m}", says) for m in mine[:2] if typable(m) and (says := f.again(f.raw("machine"), m, ""))],
+            MINE,
+        ),
+    )
+
+
+def not_yours(f: Facts, policy: Policy) -> Reply:
+    """Somebody else's."""
+    what, owners = f.text("what", "that"), f.many("owners")
+    return no(
+        head(tidy(what), " is not yours."),
+        ln("It belongs to ", names(owners), "; only they can say that.")
+        if owners
+        else ln("Only its owners can say that."),
+        NOTHING,
+        buttons=(MINE,),
+    )
+
+
+def which_machine(f: Facts, policy: Policy) -> Reply:
+    """Several machines, none named."""
+    mine, repeat = f.many("machines"), f.raw("command")
+    return no(
+        head(f"For which of your {len(mine)} machines?" if len(mine) > 1 else "For which machine?"),
+        ln("Yours: ", codes(mine), ".") if mine else None,
+        ln("Say it with ", Code("on MACHINE"), ". Nothing was changed yet."),
+        buttons=[choice(repeat, m, " on ") for m in mine],
+    )
+
+
+def no_machine(f: Facts, policy: Policy) -> Reply:
+    """The person owns no registered machine."""
+    return no(
+        head("I know no machine of yours, so I have nowhere to put a card."),
+        ln("An admin can add it: ", command(policy, "machine add NAME"), ", with you as owner."),
+        NOTHING,
+        buttons=(QUEUE, HELP),
+    )
+
+
+def already(f: Facts, policy: Policy) -> Reply:
+    """It is so already."""
+    number, what = f.number("number"), f.text("what")
+    if number is not None:
+        return no(
+            head(f"You are in line for {f.number('count')} {tidy(f.text('kind'), 30)} already: #{number}."),
+            ln(
+                "Your place stays. Said again with a time it changes the request: ",
+                command(policy, "request until fri 18:00"),
+                "; for another number of cards, leave the line and ask again.",
+            ),
+            buttons=(button("Why do I wait?", f"why #{number}"), button("Leave the line", f"release #{number}")),
+        )
+    return no(head(f"That is so already: {what}." if what else "That is so already."), NOTHING)
+
+
+def over_cap(f: Facts, policy: Policy) -> Reply:
+    """Over a limit."""
+    limit, have, what = f.text("limit"), f.text("have"), f.text("what", "cards")
+    first = (
+        f"That is one too many: the limit is {limit} {what} a person" if limit else f"That is over the limit of {what}"
+    )
+    return no(
+        head(first, f", and you have {have}." if have else "."),
+        ln("What works: wait for one of them, leave the line with one, or give a card back."),
+        ln("Nothing was changed, and only you see this."),
+        buttons=(MINE, QUEUE),
+    )

@@ -1,0 +1,70 @@
+"""No because of who says it, or because of how things stand for everybody.
+
+Each takes whatever facts there are: a missing one never breaks the answer.
+"""
+
+from __future__ import annotations
+
+from bot.domain.model import BOT
+from bot.domain.policy import Policy
+from bot.service.ports import Name, Reply
+from bot.service.words.common import (
+    HELP,
+    MINE,
+    command,
+    head,
+    ln,
+    no,
+    why_tail,
+)
+from bot.service.words.refusals.facts import NOTHING, Facts, names, plainer
+
+
+def admins_only(f: Facts, policy: Policy) -> Reply:
+    """Only admins may."""
+    admins = f.many("admins")
+    return no(
+        head("Only an admin can do that."),
+        ln("Ask ", names(admins), ".") if admins else ln("No admin is set; it is a setting of the bot."),
+        NOTHING,
+        buttons=(HELP,),
+    )
+
+
+def reason_wanted(f: Facts, policy: Policy) -> Reply:
+    """A public reason is needed."""
+    repeat = f.text("command", "force release #12")
+    example = repeat if "because" in repeat else f"{repeat} because …"
+    return no(
+        head("This needs a reason; everybody can read it."),
+        ln("Say it last: ", command(policy, example)),
+        NOTHING,
+    )
+
+
+def not_possible(f: Facts, policy: Policy) -> Reply:
+    """The state does not allow it."""
+    what, why = f.text("what"), f.text("why")
+    return no(
+        head(
+            f"That does not work now ({plainer(what)})" if what and what != "this" else "That does not work now",
+            why_tail(why),
+        ),
+        NOTHING,
+        buttons=(MINE, HELP),
+    )
+
+
+def paused(f: Facts, policy: Policy) -> Reply:
+    """All acting is paused: who did it and why, and what an owner can do all the same."""
+    vm, who = f.text("machine", "the machine"), f.text("who")
+    return no(
+        head(
+            Name(who) if who and who != BOT else "An admin",
+            " has paused all restarts and starts",
+            why_tail(f.text("why")),
+        ),
+        ln(f"So I do not start {vm}; if I switched it off, I start it as soon as an admin resumes."),
+        ln(f"Start {vm} in vCenter if you need it sooner: I see that and leave it on. Nothing was changed."),
+        buttons=(MINE,),
+    )
