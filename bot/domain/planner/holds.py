@@ -1,0 +1,83 @@
+"""How holds pass from a request to its lease, change their slots, and go back to the line.
+
+Called by the other files of this room; whose turn it is they decide.
+"""
+
+from __future__ import annotations
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    Card,
+    Hold,
+    Lease,
+    LeaseState,
+    PersonId,
+    Request,
+    RequestState,
+    Rest,
+    SlotId,
+    Turn,
+)
+from bot.domain.planner.spots import spots
+from bot.domain.queue import leave
+from bot.domain.sight import Sight
+
+
+def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
+    lease = Lease(
+        label=str(request.number),
+        request=request.number,
+        person=request.person,
+        machine=request.machine,
+        kind=request.kind,
+        slots=slots,
+        state=LeaseState.RESERVED,
+        terms=request.terms,
+        since=draft.now,
+        changed=draft.now,
+    )
+    return step(draft, lease, On.RESERVE, new=True, why=", ".join(slots))
+
+
+def after_aside(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[Hold, ...] | None:
+    """The same holds, those on cards aside changed for equal free ones; None if there are not enough."""
+    good = [h for h in held if draft.cards[h.slot].aside is None]
+    spare = [
+        Hold(c.name, Turn.HAS, str(request.number))
+        for c in sorted(draft.cards.values(), key=lambda c: c.name)
+        if c.kind == request.kind
+        and c.aside is None
+        and not c.doubted
+        and draft.holder(c.name, Turn.HAS) is None
+        and _same_host(draft, c, held)
+    ]
+    good += spare[: len(held) - len(good)]
+    return tuple(good) if len(good) == len(held) else None
+
+
+def _same_host(draft: Draft, card: Card, held: tuple[Hold, ...]) -> bool:
+    return all((draft.cards[h.slot].vcenter, draft.cards[h.slot].host) == (card.vcenter, card.host) for h in held)
+
+
+def swap(draft: Draft, label: str, holds: tuple[Hold, ...]) -> None:
+    draft.free(label)
+    for h in holds:
+        draft.hold(h.slot, h.turn, label)
+
+
+def let_go(draft: Draft, sight: Sight, request: Request) -> frozenset[SlotId]:
+    """Free what was offered. Returns all that was there to be had then, also what others are asked about just now: none of it wakes
+    the request again."""
+    offered = {str(r.number) for r in draft.requests.values() if r.state is RequestState.OFFERED}
+    slots = {h.slot for h in draft.holds if h.label in offered}
+    draft.free(str(request.number))
+    return frozenset(slots | {s.card.name for s in spots(draft, sight, request)})
+
+
+def back(
+    draft: Draft, request: Request, event: On, why: str, by: PersonId = "bot", rest: Rest | None = None
+) -> Request:
+    """Back to the old place; holds free; the offer's message says why."""
+    leave(draft, request, why, rest.until if rest else None)
+    return step(draft, request, event, to=RequestState.QUEUED, by=by, why=why, offer=None, rest=rest)

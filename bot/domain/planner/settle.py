@@ -1,0 +1,148 @@
+"""What time and looks do to those who wait: offers run out, rests end, machines are lost. ``decide`` calls it once a round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import hours
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    LeaseState,
+    Machine,
+    Person,
+    Request,
+    RequestState,
+    Rest,
+    RestWhy,
+    SlotId,
+    Turn,
+)
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.planner.holds import after_aside, back, let_go, swap
+from bot.domain.planner.spots import People, is_open, spots, window_known
+from bot.domain.policy import Policy
+from bot.domain.questions import wanted_key
+from bot.domain.queue import line, tell_offer
+from bot.domain.sight import Sight
+
+
+def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
+    """Rests that end, offers that run out or lose their slot, machines and people that are gone."""
+    for request in line(draft):
+        person = people.get(request.person)
+        machine = draft.machines.get(request.machine)
+        if person is not None and not person.active:
+            draft.free(str(request.number))
+            step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
+            once = f"{request.person}:{request.number}"
+            draft.tell(News(NewsKind.PERSON_LEFT, ADMINS, once=once, who=request.person, request=request))
+        elif machine is None or machine.gone or request.person not in machine.owners:
+            _lost_machine(draft, request, machine, person, policy)
+        elif request.state is RequestState.OFFERED:
+            _settle_offer(draft, sight, request, person, policy)
+        elif request.rest is not None:
+            _settle_rest(draft, sight, request)
+
+
+def _lost_machine(
+    draft: Draft, request: Request, machine: Machine | None, person: Person | None, policy: Policy
+) -> None:
+    """Its machine is gone, or its person no longer owns it: asked for another one; three working days of silence end it."""
+    if request.rest is not None and request.rest.why is RestWhy.MACHINE:
+        if request.rest.until is not None and draft.now >= request.rest.until:
+            _unwanted(draft, request, "no other machine was named")
+        return
+    zone = person.zone if person else policy.zone
+    until = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
+    why = "its machine is gone" if machine is None or machine.gone else "you do not own its machine any more"
+    back(draft, request, On.MACHINE_LOST, why, rest=Rest(RestWhy.MACHINE, draft.now, until))
+    news = News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, until=until, reason=why)
+    draft.tell(replace(news, once=f"machine:{request.number}:{request.machine}"))
+
+
+def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
+    """An offer that nobody answered, or whose slot went aside."""
+    label = str(request.number)
+    if request.offer is not None and draft.now >= request.offer.accept_by:
+        if window_known(
+            draft, sight, request
+        ):  # named since it was offered: that is an answer, though not to this message
+            back(draft, replace(request, silences=0), On.SILENCE, "a time to restart is agreed by now")
+            return
+        _silent(draft, sight, request, person, policy)
+        return
+    held = draft.held(label)
+    if any(draft.cards[h.slot].aside is not None for h in held):
+        found = after_aside(draft, held, request)
+        if found is None:
+            back(draft, request, On.SLOT_ASIDE, "the card was taken out of the pool")
+        else:
+            swap(draft, label, found)
+            request = step(draft, request, On.SLOT_ASIDE, to=RequestState.OFFERED)
+            until = request.offer.accept_by if request.offer else None
+            slots, zone = tuple(h.slot for h in found), person.zone if person else policy.zone
+            tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=until, zone=zone)
+
+
+def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
+    """Accept-by reached: as pass; the second time in a row the person is asked whether it is still wanted."""
+    zone = person.zone if person else policy.zone
+    slots = let_go(draft, sight, request)
+    silences = request.silences + 1
+    if silences >= 2:
+        until = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
+        rest = Rest(RestWhy.STILL_WANTED, draft.now, until, slots)
+    else:
+        rest = Rest(RestWhy.SILENT, draft.now, hours.add_working(draft.now, policy.pass_rest, zone, policy), slots)
+    request = back(draft, replace(request, silences=silences), On.SILENCE, "not answered in time", rest=rest)
+    if silences >= 2:
+        draft.put(replace(request, question=draft.now))
+        key = wanted_key(request.number)
+        draft.tell(News(NewsKind.STILL_WANTED, request.person, key=key, request=request, until=rest.until))
+
+
+def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
+    """A rest that is over: its time has come, or another device came up."""
+    rest = request.rest
+    assert rest is not None
+    over = rest.until is not None and draft.now >= rest.until
+    if over and rest.why is RestWhy.STILL_WANTED:
+        _unwanted(draft, request, "I asked whether it is still wanted and heard nothing")
+        return
+    if rest.why in (RestWhy.PASSED, RestWhy.SILENT) and not over:
+        found = {s.card.name for s in spots(draft, sight, request)}
+        there = frozenset(s for s in rest.slots if not _taken(draft, s))
+        over = len(found) >= request.count and bool(found - there)
+        if there != rest.slots:
+            request = replace(request, rest=replace(rest, slots=there))
+            draft.put(request)
+    if rest.why is RestWhy.NO_WINDOW and _named_since(draft, request, rest):
+        over = True
+    if rest.why is RestWhy.MACHINE:
+        over = True  # its machine is there again, and its person an owner: settled above otherwise
+    if over:
+        draft.put(replace(request, rest=None))
+
+
+def _taken(draft: Draft, slot: SlotId) -> bool:
+    """Whether a device went to somebody since, or out of the pool: when it is free again, it comes up anew."""
+    has, after = (draft.leases.get(draft.holder(slot, turn) or "") for turn in (Turn.HAS, Turn.NEXT))
+    lent = has is not None and has.state is not LeaseState.RETURNING
+    return lent or after is not None or draft.cards[slot].aside is not None
+
+
+def _named_since(draft: Draft, request: Request, rest: Rest) -> bool:
+    """Whether a window was named since the rest began; one that stood all the while was of no use."""
+    labels = ("", str(request.number))
+    return any(
+        a.machine == request.machine and a.label in labels and a.made > rest.since and is_open(a)
+        for a in draft.agreements.values()
+    )
+
+
+def _unwanted(draft: Draft, request: Request, why: str) -> None:
+    """Three working days of silence: out of the line, and told so."""
+    over = step(draft, request, On.UNWANTED, why=why, rest=None)
+    machine = draft.machines.get(request.machine)
+    draft.tell(News(NewsKind.LEFT_LINE, request.person, request=over, machine=machine, reason=why))

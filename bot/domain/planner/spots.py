@@ -1,0 +1,113 @@
+"""Which devices a request could have, when they are there, and whether a window for them is known.
+
+Asked by the other files of this room. It gives nothing away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain import hours
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.model import (
+    Agreement,
+    Card,
+    Lease,
+    LeaseState,
+    Length,
+    MachineId,
+    Person,
+    PersonId,
+    Power,
+    Request,
+    Turn,
+)
+from bot.domain.policy import Policy
+from bot.domain.sight import Sight
+
+People = Mapping[PersonId, Person]
+"""Those whom the rules may ask about, by id."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A slot that a request could be given now."""
+
+    card: Card  # which
+    turn: Turn  # has: it is free and clean; next: it is on its way back
+    here: bool = False  # it sits on the request's own machine already: no power cycle
+    free_at: datetime | None = None  # next: when it is expected
+
+
+def spots(draft: Draft, sight: Sight, request: Request) -> list[Spot]:
+    """The slots that a request could be given, best first: on its own machine, the one it had last, free, on its way."""
+    found = [s for c in draft.cards.values() if c.kind == request.kind and (s := _spot(draft, sight, request, c))]
+    last = {x.slots for x in draft.leases.values() if x.person == request.person}
+    had = {slot for slots in last for slot in slots}
+    return sorted(found, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.card.name not in had, s.card.name))
+
+
+def _spot(draft: Draft, sight: Sight, request: Request, card: Card) -> Spot | None:
+    """This card for this request, if it can be given."""
+    if card.aside is not None or card.doubted or not sight.usable(card) or not _reachable(sight, card, request.machine):
+        return None
+    holder = draft.holder(card.name, Turn.HAS)
+    if holder is None:
+        return Spot(card, Turn.HAS) if sight.clean(card) else None
+    lease = draft.leases.get(holder)
+    if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(card.name, Turn.NEXT) is not None:
+        return None
+    if lease.fault:
+        return None  # set aside when it comes off
+    if lease.machine == request.machine:
+        return Spot(card, Turn.NEXT, here=True)
+    free_at = expected_free(draft, lease)
+    return Spot(card, Turn.NEXT, free_at=free_at) if free_at is not None else None
+
+
+def _reachable(sight: Sight, card: Card, machine: MachineId) -> bool:
+    """A fixed card can be put on machines of its own host only; an unknown machine gets nothing."""
+    seen = sight.machine(machine)
+    return seen is not None and (seen.vcenter, seen.host) == (card.vcenter, card.host)
+
+
+def expected_free(draft: Draft, lease: Lease) -> datetime | None:
+    """When a returning lease's devices are expected to be clean: its machine's window is known; None: it is not."""
+    for move in draft.moves.values():
+        if move.machine == lease.machine and move.state in OPEN_MOVE:
+            if move.window is not None:
+                return max(draft.now, move.window.start)
+            if move.last_call_for is not None:
+                return max(draft.now, move.last_call_for)
+    mine = [a for a in draft.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
+    starts = [a.window.start for a in mine if a.window is not None and a.window.end > draft.now]
+    if starts:
+        return max(draft.now, min(starts))
+    return draft.now if any(a.pattern is not None for a in mine) else None
+
+
+def window_known(draft: Draft, sight: Sight, request: Request) -> bool:
+    """Whether the request's machine may restart for it: a window was named, one stands, or the machine is off.
+
+    After "ask me first" only a time that was named for this request counts: what stands for any change was agreed before it was said.
+    """
+    if sight.power(request.machine) is Power.OFF:
+        return True
+    labels = (str(request.number),) if request.ask_first else ("", str(request.number))
+    return any(a.machine == request.machine and a.label in labels for a in draft.agreements.values() if is_open(a))
+
+
+def is_open(agreement: Agreement) -> bool:
+    return agreement.state.value == "open"
+
+
+def end_of(length: Length, start: datetime, zone: str, policy: Policy) -> datetime:
+    """When a card taken at ``start`` is due: for a length from then, until a time, or the site's default."""
+    if length.lasting is not None:
+        return start + length.lasting
+    if length.until is not None and length.until > start:
+        return length.until
+    return hours.next_working_day_end(start, zone, policy)

@@ -1,0 +1,96 @@
+"""Whose turn it is: the first in line for whom all devices are there gets them, or is asked.
+
+The others of the kind wait behind it (all or nothing, no passing), except that a person who cannot answer now keeps the place while
+the next is asked. ``decide`` calls it once a round.
+"""
+
+from __future__ import annotations
+
+from bot.domain import hours, windows
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import On, step
+from bot.domain.model import (
+    Lease,
+    Offer,
+    Request,
+    RequestState,
+)
+from bot.domain.news import News, NewsKind
+from bot.domain.planner.holds import reserve
+from bot.domain.planner.spots import People, Spot, spots, window_known
+from bot.domain.policy import Policy
+from bot.domain.queue import line, tell_offer
+from bot.domain.sight import Sight
+
+
+def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
+    """Give turns: for each kind, go down the line and serve while the devices suffice."""
+    blocked: set[str] = set()
+    away: list[Request] = []
+    for request in line(draft):
+        if request.state is not RequestState.QUEUED or request.kind in blocked or request.rest is not None:
+            continue
+        found = spots(draft, sight, request)[: request.count]
+        if len(found) < request.count:
+            blocked.add(request.kind)  # all or nothing, and nobody passes
+            continue
+        if window_known(draft, sight, request) or all(s.here for s in found):
+            lease_out(draft, request, found, policy)
+        elif _asked_elsewhere(draft, sight, request, people, policy):
+            away.append(request)
+            continue
+        else:
+            _offer(draft, sight, request, found, people, policy)
+        for passed in (r for r in away if r.kind == request.kind):
+            why = f"outside working hours, so #{request.number} went first"
+            step(draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
+        away = [r for r in away if r.kind != request.kind]
+
+
+def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: People, policy: Policy) -> bool:
+    """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept."""
+    person = people.get(request.person)
+    if person is None or hours.is_working(draft.now, person.zone, policy):
+        return False
+    behind = line(draft)
+    for other in behind[behind.index(request) + 1 :]:
+        if other.state is not RequestState.QUEUED or other.kind != request.kind or other.rest:
+            continue
+        if len(spots(draft, sight, other)) < other.count:
+            return False  # nobody passes that one either
+        who = people.get(other.person)
+        if window_known(draft, sight, other) or (who and hours.is_working(draft.now, who.zone, policy)):
+            return True
+    return False
+
+
+def lease_out(draft: Draft, request: Request, found: list[Spot], policy: Policy) -> Lease:
+    """It is the request's turn and a window is known: holds and a reserved lease."""
+    label = str(request.number)
+    for spot in found:
+        draft.hold(spot.card.name, spot.turn, label)
+    here = all(s.here for s in found)
+    event = On.TURN_HERE if here else On.TURN
+    if request.state is RequestState.OFFERED:
+        event = On.ACCEPTED
+    step(draft, request, event, offer=None, rest=None, silences=0)
+    lease = reserve(draft, request, tuple(s.card.name for s in found))
+    if not here:
+        draft.tell(News(NewsKind.LEASED, request.person, key=f"turn:{label}", request=request, lease=lease))
+    return lease
+
+
+def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], people: People, policy: Policy) -> None:
+    """Its turn, and no window is known: the person is asked, and the devices are held until accept-by."""
+    person = people.get(request.person)
+    zone = person.zone if person else policy.zone
+    accept_by = hours.add_working(draft.now, policy.accept_by, zone, policy)
+    free = [s.free_at for s in found if s.free_at is not None]
+    for spot in found:
+        draft.hold(spot.card.name, spot.turn, str(request.number))
+    offer = Offer(draft.now, accept_by, max(free) if free else None)
+    request = step(draft, request, On.TURN_OFFER, offer=offer)
+    slots = tuple(s.card.name for s in found)
+    word = sight.word(request.machine, draft.now, policy.reading_stale)
+    _, what = windows.works(word, draft.now, policy)
+    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what, zone=zone)
