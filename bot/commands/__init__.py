@@ -5,13 +5,21 @@ A module here is a verb. It has
 - a docstring whose first line is ``USAGE: what it does`` (the help prints it),
 - ``WORDS``, how it is called, its name first (names of two words are allowed),
 - ``ADMIN``, whether only admins may say it, ``WRITES``, whether it needs a writing transaction,
-- ``RANK``, its place in the help (1 to 6 are shown first),
+- ``RANK``, its place in the help: verbs of everybody by it, then admins' verbs by it, equal ones by name; 1 to 6 are the short help,
 - ``EXAMPLES``, lines that work, each with what it means (``help VERB`` prints them, and a test says them),
 - ``run(ctx: Context) -> Reply``, which reads the line (``ctx.clear`` refuses what its ``TAKES`` has no use for), calls the rules on
-  ``ctx.draft`` and returns an answer of ``service.words``.
+  ``ctx.draft``, and after that returns an answer of ``service.words`` with ``ctx.scene()``: the books as they are then.
 
 A verb makes the transitions of a *person* only and calls no vCenter. Refusals are raised. No verb imports another: what they share is in
-``service.context``. A new verb is a new file; nothing else is to be told of it.
+``service.context``. No word may be in the ``WORDS`` of two.
+
+A new verb is three files, and nothing else is to be told of it:
+
+- this one, called as its first word is (``machine add``: ``machine_add.py``; a word of Python gets a ``_``: ``pass_.py``);
+- its sentences, ``service/words/answers_<verb>.py``, imported from there (``from bot.service.words.answers_hello import hello``). Only what
+  several verbs say, or a file beside it says already, is in a file by its subject, and those are gathered in ``words/__init__.py``;
+- its test, ``tests/commands/test_<verb>.py``. ``tests/commands/test_verbs.py`` finds the verb itself: it says the ``EXAMPLES``, holds each
+  answer to the rules of tone, sees that nobody but an admin may say what is ``ADMIN``, and that nothing is changed without ``WRITES``.
 """
 
 from __future__ import annotations
@@ -48,6 +56,7 @@ def _verb(name: str) -> Verb:
         module.RANK,
         _with_line(module.run),
         tuple(module.EXAMPLES),
+        f"bot/commands/{name}.py",
     )
 
 

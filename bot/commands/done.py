@@ -16,7 +16,7 @@ from bot.service.ports import Reply
 WORDS = ("done",)
 ADMIN = True
 WRITES = True
-RANK = 11
+RANK = 30
 
 EXAMPLES = (
     ("done", "the only restart that waits for a person"),
@@ -36,4 +36,5 @@ def run(ctx: Context) -> Reply:
     if not named and not stuck:
         raise NotPossible(what="done", why="no machine waits for somebody")
     move = named[0] if named else ctx.only(stuck, "restart")
-    return words.seen_to(ctx.scene(), moves.done(ctx.draft, move, ctx.person.id))
+    over = moves.done(ctx.draft, move, ctx.person.id)
+    return words.seen_to(ctx.scene(), over)

@@ -33,6 +33,5 @@ def run(ctx: Context) -> Reply:
     lease = ctx.lease_meant(heard, running)
     if lease is None:
         raise NotPossible(what="extend", why="you have no card")
-    return words.extended(
-        ctx.scene(), leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy), lease.end
-    )
+    longer = leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy)
+    return words.extended(ctx.scene(), longer, lease.end)

@@ -35,4 +35,5 @@ def run(ctx: Context) -> Reply:
         raise NotPossible(what="pass", why="nothing is offered to you now")
     request = ctx.request_of(labels[0]) if labels else ctx.only(offered, "offer")
     sight = Sight(ctx.draft.cards, ctx.seen, ctx.readings)
-    return words.passed(ctx.scene(), planner.pass_(ctx.draft, sight, request, ctx.person, ctx.policy))
+    passed = planner.pass_(ctx.draft, sight, request, ctx.person, ctx.policy)
+    return words.passed(ctx.scene(), passed)

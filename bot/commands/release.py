@@ -15,7 +15,7 @@ from bot.service import words
 from bot.service.context import Context, Takes, name_of
 from bot.service.ports import Reply
 
-WORDS = ("release", "give back", "return", "free", "leave", "cancel")
+WORDS = ("release", "give back", "return", "free")
 ADMIN = False
 WRITES = True
 RANK = 5

@@ -27,4 +27,5 @@ def run(ctx: Context) -> Reply:
     cards = ctx.cards(heard)
     if not cards:
         raise Unclear(text=ctx.text, hint=HINT)
-    return words.undrained(ctx.scene(), [pool.undrain(ctx.draft, card, ctx.person.id) for card in cards])
+    lent = [pool.undrain(ctx.draft, card, ctx.person.id) for card in cards]
+    return words.undrained(ctx.scene(), lent)

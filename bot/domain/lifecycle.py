@@ -164,6 +164,7 @@ LEASE: Table = {
     (None, On.RESERVE): (L.RESERVED,),
     (None, On.ADOPT): (L.ACTIVE,),
     (None, On.RELEASE): (L.RETURNING,),  # a part split off
+    (None, On.FORCE): (L.RETURNING,),  # a part that an admin takes back
     (None, On.BROKEN): (L.RETURNING,),  # a part with a broken card
     (None, On.SOME_LOST): (L.FAILED,),  # a part whose devices are gone
     (L.RESERVED, On.SLOT_CHANGED): (L.RESERVED,),

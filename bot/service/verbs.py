@@ -29,6 +29,7 @@ class Verb:
     rank: int  # place in the help; 1 to 6 are shown first
     run: Callable[[Context], Reply]  # does it
     examples: tuple[tuple[str, str], ...] = ()  # lines that work, each with what it means
+    file: str = ""  # where it is written, for who writes another
 
 
 class Verbs:
@@ -36,14 +37,15 @@ class Verbs:
 
     def __init__(self, verbs: Iterable[Verb]) -> None:
         """
-        :raises ValueError: two verbs share a word
+        :raises ValueError: two verbs share a word; names both files
         """
         self.all: tuple[Verb, ...] = tuple(sorted(verbs, key=lambda verb: (verb.admin, verb.rank, verb.words)))
         self._named: dict[str, Verb] = {}
         for verb in self.all:
             for word in verb.words:
                 if word in self._named:
-                    raise ValueError(f"{word!r} is said by two commands")
+                    other = self._named[word]
+                    raise ValueError(f"{word!r} is said by two commands: in WORDS of {other.file} and of {verb.file}")
                 self._named[word] = verb
 
     def find(self, text: str) -> tuple[Verb, str]:

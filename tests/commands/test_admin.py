@@ -37,7 +37,7 @@ def test_a_machine_is_found_by_name_in_the_last_look(house: House) -> None:
         ("drain T4-9 because loud", "T4-1"),
         ("drain", "drain T4-2"),
         ("undrain T4-1", "already"),
-        ("force release T4-1 because x", "nobody has it"),
+        ("force release T4-1 because x", "nobody has T4-1"),
         ("force release #9 because x", "#9"),
         ("force release", "force release"),
         ("adopt T4-1", "do not see it"),
@@ -146,6 +146,54 @@ def test_force_release_needs_a_reason_and_is_public(house: House) -> None:
     house.forward(60, 5)
     assert house.lab.calls == [], "it names no window"
     assert any("the demo needs it" in text for text in house.voice.said_to("U1ADA"))
+
+
+def test_force_release_of_a_card_takes_that_card_alone(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3")
+    reply = house.say("dana", "force release T4-2 because the demo needs it")
+    assert reply.ok and text_of(reply).startswith("T4-2 in vm-python goes back from ")
+    assert "keeps T4-1 and T4-3" in text_of(reply)
+    assert {x.label: (x.state, x.slots) for x in house.books.leases.values()} == {
+        "1": (LeaseState.ACTIVE, ("T4-1", "T4-3")),
+        "1b": (LeaseState.RETURNING, ("T4-2",)),
+    }
+    assert house.lease("1b").ended_by == "U4DANA"
+    assert house.say("dana", "force release T4-1 T4-3 because that, too").ok
+    assert house.lease("1").state is LeaseState.RETURNING
+
+
+def test_force_release_of_a_number_takes_all_of_it(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2")
+    assert house.say("dana", "force release #1 because the demo needs it").ok
+    assert (house.lease("1").state, house.lease("1").slots) == (LeaseState.RETURNING, ("T4-1", "T4-2"))
+
+
+def test_force_release_takes_no_part_of_what_does_not_work_yet_and_drops_no_word(house: House) -> None:
+    house.say("bob", "request 2 restart tonight")
+    house.round()
+    before = house.books
+    for text, says in (("T4-1", "force release #1"), ("#1 T4-1", "say it once"), ("#1 #2", "#2")):
+        reply = house.say("dana", f"force release {text} because x")
+        assert not reply.ok and says in text_of(reply), text_of(reply)
+    house.lend("vm-python", "T4-3")
+    before = house.books
+    assert "say it once" in text_of(house.say("dana", "force release T4-1 T4-3 because x"))
+    assert house.books == before
+
+
+def test_the_reason_is_asked_for_with_what_was_named(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2")
+    assert "force release T4-2 because" in text_of(house.say("dana", "force release T4-2"))
+
+
+def test_what_an_admin_took_back_is_not_called_given_back(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2")
+    house.say("dana", "force release T4-1 because the demo needs it")
+    house.say("ada", "release T4-2")
+    mine = text_of(house.say("ada", "mine"))
+    assert "#1b T4-1 in vm-python, taken back by U4DANA: the demo needs it, comes out" in mine.replace("`", ""), mine
+    assert "#1 T4-2 in vm-python, given back, comes out" in mine.replace("`", ""), mine
+    assert "taken back by U4DANA" in text_of(house.say("bob", ""))
 
 
 # ---- cards that sat there

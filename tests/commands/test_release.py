@@ -28,9 +28,9 @@ def test_a_bare_release_gives_all_back_agrees_to_no_restart_and_asks(three: Hous
     assert three.books.agreements == {}
     assert "When may vm-python restart" in text_of(reply)
     assert [button.says for button in reply.buttons] == [
-        "window vm-python when done",
-        "window vm-python tonight",
-        "window vm-python now",
+        "window #1 when done",
+        "window #1 tonight",
+        "window #1 now",
     ]
 
 
@@ -87,6 +87,54 @@ def test_leaving_the_line(house: House) -> None:
     reply = house.say("bob", "cancel")
     assert reply.ok and "left the line" in text_of(reply)
     assert house.books.requests[1].state is RequestState.WITHDRAWN
+
+
+@pytest.mark.parametrize("text", ["cancel", "leave", "leave the line", "cancel my request", "cancel #1", "cancel all"])
+def test_what_waits_is_cancelled(house: House, text: str) -> None:
+    house.say("bob", "request 1")
+    assert house.say("bob", text).ok
+    assert house.books.requests[1].state is RequestState.WITHDRAWN
+
+
+def test_what_is_reserved_and_not_put_in_is_cancelled(house: House) -> None:
+    house.say("bob", "request 2 restart tonight")
+    house.round()
+    assert house.lease("1").state is LeaseState.RESERVED
+    assert house.say("bob", "cancel").ok
+    assert house.books.requests[1].state is RequestState.WITHDRAWN and house.books.holds == frozenset()
+
+
+@pytest.mark.parametrize("text", ["cancel", "leave", "cancel #1", "cancel T4-2", "cancel all", "leave the line"])
+def test_cancel_gives_no_card_up_that_works_and_asks_what_is_meant(three: House, text: str) -> None:
+    before = three.books
+    reply = three.say("ada", text)
+    assert not reply.ok and three.books == before
+    assert "What do you mean?" in text_of(reply) and "/gpu release #1" in text_of(reply)
+    assert [button.says for button in reply.buttons] == ["release #1", "mine"]
+
+
+def test_cancel_takes_the_place_and_leaves_the_card(three: House) -> None:
+    three.say("ada", "request 1")
+    assert three.say("ada", "cancel").ok
+    assert three.books.requests[2].state is RequestState.WITHDRAWN
+    assert three.lease("1").state is LeaseState.ACTIVE
+
+
+def test_cancel_of_a_card_on_its_way_back_names_keep_and_of_a_restart_notnow(three: House) -> None:
+    three.say("ada", "release tonight")
+    three.round()
+    reply = three.say("ada", "cancel")
+    assert not reply.ok and [button.says for button in reply.buttons] == ["keep #1", "notnow vm-python", "mine"]
+
+
+def test_cancel_of_nothing_says_so(house: House) -> None:
+    reply = house.say("bob", "cancel")
+    assert not reply.ok and "nothing to cancel" in text_of(reply)
+
+
+def test_cancel_of_what_is_somebody_elses_is_refused(three: House) -> None:
+    reply = three.say("bob", "cancel #1")
+    assert not reply.ok and "not yours" in text_of(reply)
 
 
 def test_a_place_of_somebody_else_is_not_given_up(house: House) -> None:

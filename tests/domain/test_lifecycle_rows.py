@@ -167,6 +167,7 @@ ADDED = [
     _r(R.OFFERED, On.UNTIL_PASSED, R.WITHDRAWN, ""),
     # Parts of a lease (#12b) are leases that begin where their whole was.
     _l(None, On.RELEASE, L.RETURNING, ""),
+    _l(None, On.FORCE, L.RETURNING, ""),
     _l(None, On.BROKEN, L.RETURNING, ""),
     _l(None, On.SOME_LOST, L.FAILED, ""),
     # The page has this row for the other open states.

@@ -191,7 +191,7 @@ RESERVED = lease(
 )
 MOVING = replace(RESERVED, state=LeaseState.MOVING)
 ACTIVE = lease("12", BOB, R, ("T4-3",))
-RETURNING = lease("7b", ADA, PYTHON, ("T4-2",), state=LeaseState.RETURNING, reason="")
+RETURNING = lease("7b", ADA, PYTHON, ("T4-2",), state=LeaseState.RETURNING, reason="", ended_by=ADA.id)
 
 
 def every_news() -> Iterator[News]:

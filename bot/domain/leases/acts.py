@@ -184,7 +184,7 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
         raise NotPossible(what="keep", why=f"#{lease.label} never worked here")
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
-    return step(draft, lease, On.KEEP, by=by, reason="", over_time=False, not_nows=0)
+    return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)
 
 
 def _promised(draft: Draft, slot: SlotId, after: str) -> None:
@@ -197,9 +197,16 @@ def _promised(draft: Draft, slot: SlotId, after: str) -> None:
     raise Promised(who=request.person if request else "", when=offered, slot=slot)
 
 
-def force(draft: Draft, lease: Lease, by: PersonId, reason: str) -> Lease:
-    """An admin ends a lease, with a public reason. Names no window: the machine's agreements still rule."""
-    if lease.state is LeaseState.ACTIVE:
+def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[SlotId, ...] | None = None) -> Lease:
+    """An admin ends a lease, or takes some of its devices, with a public reason. Names no window: the machine's agreements still rule.
+
+    :param slots: these of its devices; None: all. Some can be taken only of an active lease
+    :returns: what returns: the lease, a part of it (#12b), or the ended lease if nothing had to come off
+    """
+    some = slots is not None and set(slots) < set(lease.slots)
+    if some and slots is not None and lease.state is LeaseState.ACTIVE:
+        lease = split(draft, lease, slots, On.FORCE, by, reason)
+    elif lease.state is LeaseState.ACTIVE:
         lease = step(draft, lease, On.FORCE, by=by, why=reason, reason=reason, ended_by=by, not_nows=0)
     elif lease.state is LeaseState.RESERVED:
         lease = end(draft, lease, On.RELEASE, reason, by=by)

@@ -283,6 +283,14 @@ def forced(scene: Scene, lease: Lease) -> Reply:
             words,
             f". This does not switch {vm} off by itself.",
         ),
+        _keeps(scene, lease),
         ln(Name(lease.person), " is told, with the reason and your name."),
         buttons=(button("Who has what", "status"),),
     )
+
+
+def _keeps(scene: Scene, part: Lease) -> LineOf | None:
+    """What stays of a lease of which a part was taken."""
+    rest = (x for x in scene.books.leases.values() if x.request == part.request and x.state in HELD)
+    slots = sorted(s for x in rest for s in x.slots)
+    return ln(Name(part.person), " keeps ", slots_of(slots), ".") if slots else None

@@ -230,7 +230,8 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
         case LeaseState.ACTIVE:
             return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
         case LeaseState.RETURNING:
-            return [*where, ", given back", comes_out_tail(view.books, lease, view.now, policy), then, checked]
+            back = back_words(view.books, lease)
+            return [*where, ", ", back, comes_out_tail(view.books, lease, view.now, policy), then, checked]
         case LeaseState.MOVING if goes_back(view.books, lease):
             return ["kept for ", *where, ", not put in this time"]
         case LeaseState.MOVING:
@@ -276,6 +277,17 @@ def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> date
 
 
 _OVER = (MoveState.DONE, MoveState.DROPPED)
+
+
+def back_words(books: Books, lease: Lease) -> list[Part]:
+    """By whose word a card is on its way back: of its holder, of another owner of its machine, of an admin, or because its time is over."""
+    machine = books.machines.get(lease.machine)
+    if lease.ended_by == BOT:
+        return ["goes back"]
+    if lease.ended_by == lease.person:
+        return ["given back"]
+    owned = machine is not None and lease.ended_by in machine.owners
+    return ["given back by " if owned else "taken back by ", Name(lease.ended_by)]
 
 
 def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:

@@ -16,6 +16,7 @@ from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.board import (
     View,
     as_of_line,
+    back_words,
     card_lines,
     comes_out_tail,
     goes_back,
@@ -44,6 +45,7 @@ from bot.service.words.common import (
     machine_word,
     name_of,
     place_word,
+    said,
     say,
     slots_of,
     until_words,
@@ -156,7 +158,10 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.ACTIVE:
             return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
         case LeaseState.RETURNING:
-            return [", given back", comes_out_tail(scene.books, lease, scene.now, scene.policy)]
+            told = lease.reason if lease.ended_by != lease.person and lease.reason != "given back" else ""
+            why: list[Part] = [": ", said(told, 160)] if told else []
+            tail = comes_out_tail(scene.books, lease, scene.now, scene.policy)
+            return [", ", back_words(scene.books, lease), why, tail]
         case LeaseState.MOVING if goes_back(scene.books, lease):
             return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]
         case LeaseState.MOVING:
