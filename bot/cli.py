@@ -55,9 +55,20 @@ def run(
     beside: Annotated[bool, typer.Option("--beside", hidden=True, help="Run beside another bot (tests only).")] = False,
 ) -> None:
     """Be the bot, until SIGTERM."""
+    from bot import wiring
+    from bot.config import SettingsError, load
+
+    loaded, mistakes = None, []
+    try:
+        loaded = load(settings, run=True)
+    except SettingsError as error:
+        mistakes += error.mistakes
+    mistakes += wiring.amiss()
     level = os.environ.get("GPUBOT_LOG", "INFO").upper()
     if level not in logging.getLevelNamesMapping():
-        _fail(f"GPUBOT_LOG is {level}, which is no level; write: GPUBOT_LOG=INFO")
+        mistakes.append(f"GPUBOT_LOG is {level}, which is no level; write: GPUBOT_LOG=INFO")
+    if mistakes or loaded is None:
+        raise _fail(wiring.cannot(mistakes))
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
     for name in ("httpx", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)

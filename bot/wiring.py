@@ -12,7 +12,7 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -76,13 +76,22 @@ def policy_of(settings: Settings) -> Policy:
 
 def complete(settings: Settings) -> None:
     """Raises CannotStart with all that ``gpubot run`` needs and is not there."""
-    missing = settings.missing_for_run()
-    if settings.slack.mode == "http":
-        missing.append('[slack] mode = "http" is not served by this version; write: mode = "socket"')
-    if settings.site.level == "hands":
-        missing.append('[site] level = "hands" is not served by this version; write: level = "watch" or level = "act"')
-    if missing:
-        raise CannotStart("gpubot cannot start:\n" + "\n".join(f"- {line}" for line in missing))
+    if missing := settings.missing_for_run():
+        raise CannotStart(cannot(missing))
+
+
+def cannot(mistakes: Iterable[str]) -> str:
+    """All that is in the way of a start, a line each."""
+    return "gpubot cannot start:\n" + "\n".join(f"- {line}" for line in mistakes)
+
+
+def amiss() -> list[str]:
+    """What is wrong with the environment besides the settings, told with them."""
+    try:
+        clock_of()
+    except CannotStart as error:
+        return [str(error)]
+    return []
 
 
 def slack_of(settings: Settings) -> SlackSettings:

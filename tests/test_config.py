@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import time, timedelta
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,8 @@ def test_no_file_at_all(folder: Path) -> None:
 @pytest.mark.parametrize("f", [f for f in fields(Policy) if f.name != "kinds"], ids=lambda f: f.name)
 def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
     """By its name, in the units in which the default is told; and the default told so is the default."""
-    assert read(folder, f"[policy]\n{example_of_policy(f.name)}\n").policy() == Policy()
+    shown = {"level": "watch"} if f.name == "level" else {}  # the careful one is proposed, whatever the default
+    assert read(folder, f"[policy]\n{example_of_policy(f.name)}\n").policy() == replace(Policy(), **shown)
     other = {
         "zone": ('"Asia/Tokyo"', "Asia/Tokyo"),
         "command": ('"/x"', "/x"),
@@ -226,7 +227,7 @@ def test_mistakes_of_the_environment_are_told_by_their_names(folder: Path, monke
         "[policy]",
     ]
     assert found[0].endswith("write: GPUBOT_SITE_ZONE")
-    assert 'did you mean "Europe/Berlin"' in found[1]
+    assert found[1].endswith("write: GPUBOT_SITE_ZONE=Europe/Berlin")
 
 
 # ---- secrets
@@ -297,7 +298,99 @@ def test_what_run_needs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUBOT_VCENTER_SECOND_ONE_PASSWORD", "x")
     assert read(folder, WHOLE).missing_for_run() == []
     monkeypatch.setenv("GPUBOT_SLACK_MODE", "http")
-    assert [f.split(";")[0] for f in read(folder, WHOLE).missing_for_run()] == ["Slack's signing secret is missing"]
+    assert [f.split(";")[0] for f in read(folder, WHOLE).missing_for_run()] == [
+        "Slack's signing secret is missing",
+        '[slack] mode = "http" is not served by this version',
+    ]
+
+
+SPOILT = """
+[site]
+zone = "Europe/Berlin"
+level = "wach"
+[slack]
+channel = "#gpu"
+bot_token_file = "slack-bot.token"
+[vcenter.main]
+host = "vcenter.example.org"
+user = "gpubot@vsphere.local"
+ca_file = "nowhere.pem"
+"""
+
+
+def test_what_run_needs_is_told_with_what_is_wrong_in_the_file_and_nothing_twice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "slack-bot.token").write_text("two\nlines\n")
+    monkeypatch.setenv("GPUBOT_SLACK_ADAPTER", "websocket-client")
+    (folder / "gpubot.toml").write_text(SPOILT)
+    with pytest.raises(SettingsError) as caught:
+        load(folder / "gpubot.toml", run=True)
+    found = [mistake.split(";")[0].split(":")[0] for mistake in caught.value.mistakes]
+    assert sorted(found) == sorted(
+        [
+            '[site] level is none of "watch", "hands" or "act"',
+            "[slack] channel is no id of a channel, which begins with C or G and stands at the end of the channel's details",
+            'GPUBOT_SLACK_ADAPTER (environment) is none of "websocket_client" or "builtin"',
+            f"[vcenter.main] ca_file names {folder}/nowhere.pem, which is not there",
+            f"[slack] bot_token_file names {folder}/slack-bot.token, which must have one line",
+            "Slack's app token is missing",
+            "[site] names no admins",
+            "[vcenter.main] has no password",
+        ]
+    )
+    with pytest.raises(SettingsError) as caught:
+        load(folder / "gpubot.toml")
+    assert len(caught.value.mistakes) == 4, "other commands do without secrets"
+
+
+@pytest.mark.parametrize(
+    "text", ["site = 5", "[vcenter]\nlab = 5", "[vcenter.lab]\nport = 1", "[vcenter.LAB]\nhost = 'x'", "[quux]\na = 1",
+             "[web]\nbind = '0.0.0.0:80'", "[policy]\nfoo = 1", "[kinds]\nT4 = 5", "vcenter = 5", "[slack]\nbot_token = 'x'"]
+)  # fmt: skip
+def test_whatever_is_wrong_secrets_are_asked_for_as_well(folder: Path, text: str) -> None:
+    (folder / "gpubot.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load(folder / "gpubot.toml", run=True)
+    found = "\n".join(caught.value.mistakes)
+    assert "app token is missing" in found
+    assert ("Slack's bot token is missing" in found) == ("bot_token" not in text), "told once"
+    assert ("there is no vCenter" in found) == ("vcenter" not in text)
+
+
+@pytest.mark.parametrize(
+    ("written", "proposed"),
+    [
+        ("wach", "watch"),
+        ("Watch", "watch"),
+        ("full", "watch"),
+        ("", "watch"),
+        ("hand", "hands"),
+        ("aktiv", "watch"),
+        ("ACT", "act"),
+    ],
+)
+def test_of_the_levels_the_nearest_is_proposed_and_act_only_if_it_is_that(
+    folder: Path, written: str, proposed: str
+) -> None:
+    for section in ("site", "policy"):
+        (found,) = mistakes(folder, f"[{section}]\nlevel = '{written}'\n")
+        assert found.endswith(f'write: level = "{proposed}"')
+
+
+def test_a_value_that_was_meant_is_proposed_in_the_line_and_in_the_words_of_its_place(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mistakes(folder, "[site]\nzone = 'Europe/Londn'\n")[0].endswith('write: zone = "Europe/London"')
+    assert mistakes(folder, "[policy]\nzone = 'Europe/Londn'\n")[0].endswith('write: zone = "Europe/London"')
+    assert mistakes(folder, "[slack]\nadapter = 'buildin'\n")[0].endswith('write: adapter = "builtin"')
+    assert '"postgresql://' in mistakes(folder, "[store]\nurl = 'postgres://db/gpubot'\n")[0]
+    monkeypatch.setenv("GPUBOT_SITE_LEVEL", "wach")
+    monkeypatch.setenv("GPUBOT_SITE_ADMINS", "@dana")
+    assert sorted(m.partition("write: ")[2] for m in mistakes(folder, "")) == [
+        "GPUBOT_SITE_ADMINS=U0123456789",
+        "GPUBOT_SITE_LEVEL=watch",
+    ]
 
 
 # ---- mistakes
@@ -338,11 +431,11 @@ bind = "0.0.0.0:80"
 """,
     )
     assert found == [
-        '[site] zone is no time zone; did you mean "Europe/Berlin"?; write: zone = "Europe/Berlin"',
+        '[site] zone is no time zone; write: zone = "Europe/Berlin"',
         '[site] night is no span of time (write it like "22:00-06:00"); write: night = "22:00-06:00"',
         "[site] hours ends before it begins; working time does not cross midnight; "
         'write: hours = "mon-fri 09:00-18:00"',
-        '[site] level is none of "watch", "hands" or "act"; write: level = "act"',
+        '[site] level is none of "watch", "hands" or "act"; write: level = "watch"',
         '[site] zon is no setting; write: zone = "Europe/Berlin"',
         '[slack] command does not look right; write: command = "/gpu"',
         '[slack] mode is none of "socket" or "http"; write: mode = "socket"',
@@ -350,8 +443,8 @@ bind = "0.0.0.0:80"
         '[vcenter.lab] lacks host; write: host = "vcenter.example.com"',
         "[vcenter.lab] port is too large; write: port = 443",
         '[vcenter.lab] lacks user; write: user = "gpubot@vsphere.local"',
-        f"[vcenter.lab] password_file names {folder}/nowhere, which is no file; "
-        'write: password_file = "vcenter.password"',
+        f"[vcenter.lab] password_file names {folder}/nowhere, which is not there: "
+        "write the password into it, as its one line, or name the file that there is",
         '[vcenter.lab] usr is no setting; write: user = "gpubot@vsphere.local"',
         '[vcenter.Lab_2] has no good name (small letters, digits, "-"); write: [vcenter.lab]',
         '[kinds] "T4" is no PCI id (vendor:device); write: "10de:1eb8" = "T4"',

@@ -16,7 +16,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.config.mistakes import SettingsError, example
+from bot.config.lacking import lacking, lacking_besides
+from bot.config.mistakes import SettingsError, example, in_environment, to_do
 from bot.config.policy import ELSEWHERE, example_of_policy, read_policy
 from bot.config.sections import Site, Slack, Store, VCenter, Web
 from bot.config.values import nearest, read_kinds
@@ -148,42 +149,30 @@ class Settings(BaseSettings):
         return Policy(**{**placed, **self.numbers})
 
     def missing_for_run(self) -> list[str]:
-        """What ``gpubot run`` needs and is not there; a sentence each. Other commands do without."""
-        s = self.slack
-        needed = {
-            "bot_token": ("xoxb-", True),
-            "app_token": ("xapp-", s.mode == "socket"),
-            "signing_secret": ("", s.mode == "http"),
-        }
-        found = []
-        for name, (start, wanted) in needed.items():
-            secret = s.secret(name)  # type: ignore[arg-type]  # the names of the table are those three
-            if wanted and secret is None:
-                found.append(f"Slack's {name.replace('_', ' ')} is missing; set {example('slack', name)}")
-            elif wanted and secret is not None and not secret.get_secret_value().startswith(start):
-                found.append(
-                    f"Slack's {name.replace('_', ' ')} does not begin with {start}; set {example('slack', name)}"
-                )
-        if s.channel is None:
-            found.append(f"[slack] lacks the team's channel; write: {example('slack', 'channel')}")
-        if not self.site.admins:
-            found.append(f"[site] names no admins; write: {example('site', 'admins')}")
-        if not self.vcenter:
-            found.append(
-                f"there is no vCenter; write: [vcenter.lab] with {example('vcenter', 'lab', 'host')}, user, password_file"
-            )
-        for name, one in self.vcenter.items():
-            if one.secret(name) is None:
-                variable = f"{PREFIX}VCENTER_{name.upper().replace('-', '_')}_PASSWORD"
-                line = example("vcenter", name, "password_file")
-                found.append(f"[vcenter.{name}] has no password; write: {line} (or set {variable})")
-        return found
+        """What ``gpubot run`` needs and is not there, or is not served; a sentence each. Other commands do without."""
+        return list(lacking(self).values())
 
 
-def load(path: str | Path | None = None) -> Settings:
+class _Given(Settings):
+    """Settings from what is handed in alone: tried again without the mistakes, to see what else is wrong."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_: PydanticBaseSettingsSource,
+        **__: Any,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Nothing of the environment: it was put in."""
+        return (init_settings,)
+
+
+def load(path: str | Path | None = None, *, run: bool = False) -> Settings:
     """Read and check everything.
 
     :param path: the file; None: ``gpubot.toml`` here if there is one, else defaults and environment alone
+    :param run: also what ``gpubot run`` needs, secrets among it
     :raises SettingsError: with all mistakes
     """
     file = Path(path) if path is not None else Path(FILE)
@@ -191,17 +180,74 @@ def load(path: str | Path | None = None) -> Settings:
         raw: dict[str, Any] = {}
     else:
         raw = _read(file)
-    said = from_environment(os.environ)
+    said, stood = from_environment(os.environ), _keys(raw)
     mistakes = _secrets_in(raw) + _in_quotes(raw) + _said_twice(raw, said)
+    bad = stood - _keys(raw)
     merged = _at_home(raw, file.resolve().parent)
+    settings: Settings | None = None
     try:
         settings = Settings(**merged)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            mistakes += _sentences(detail, said)
-    if mistakes:
+            mistakes += _sentences(detail, said, merged)
+    if run:
+        good, dropped = (settings, frozenset[Where]()) if settings is not None else _without_mistakes(merged, said)
+        mistakes += lacking_besides(good, bad | dropped) if good is not None else []
+    if mistakes or settings is None:
         raise SettingsError(dict.fromkeys(mistakes))
     return settings
+
+
+def _keys(raw: Mapping[str, Any]) -> frozenset[Where]:
+    """Where something stands in the sections that have fixed keys."""
+    return frozenset((*name.split("."), key) for name, part in _tables(raw) for key in part)
+
+
+def _without_mistakes(
+    merged: Mapping[str, Any], said: Mapping[Where, tuple[str, str]]
+) -> tuple[Settings | None, frozenset[Where]]:
+    """The settings without what is wrong in them, and where that was; None: nothing is left that could be read."""
+    given: dict[str, Any] = deepcopy(dict(merged))
+    dropped: set[Where] = set()
+    for where, (_, value) in said.items():
+        _put(given, where, value)
+    while True:
+        before = deepcopy(given)
+        try:
+            return _Given(**given), frozenset(dropped)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                where = tuple(str(part) for part in detail["loc"])
+                where = where[: (2 if where[-1] == "[key]" else 3) if where[0] == "vcenter" else 2]
+                dropped.add(where)
+                if detail["type"] != "missing":
+                    _drop(given, where)
+                elif where[1] in given.get("vcenter", {}):  # only a vCenter has keys that must be there
+                    _put(given, where, "x")
+        if given == before:
+            return None, frozenset(dropped)
+
+
+def _put(given: dict[str, Any], where: Where, value: object) -> None:
+    """Set a value, where the sections above it are sections."""
+    here: Any = given
+    for part in where[:-1]:
+        here = here.setdefault(part, {}) if isinstance(here, dict) else None
+    if isinstance(here, dict):
+        here[where[-1]] = value
+
+
+def _drop(given: dict[str, Any], where: Where) -> None:
+    """Take away what stands there. A section that is wrong as a whole goes as a whole."""
+    here: Any = given
+    for part in where[:-1]:
+        if not isinstance(here, dict) or not isinstance(here.get(part), dict):
+            break
+        here = here[part]
+    else:
+        here.pop(where[-1], None)
+        return
+    given.pop(where[0], None)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -330,8 +376,8 @@ def _at_home(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 # ---- mistakes
 
 
-def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]]) -> list[str]:
-    """One finding of pydantic in our words."""
+def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]], merged: Mapping[str, Any]) -> list[str]:
+    """One finding of pydantic in our words. ``merged``: as the file has it."""
     where = tuple(str(part) for part in detail["loc"])
     context = detail.get("ctx", {})
     if detail["type"] == "mistake" and context["more"]:
@@ -355,16 +401,32 @@ def _sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]]) -> l
         return [f"[{where[0]}] is no section; write: [{where[0]}]{line}"]
     if where[-1] == "[key]":
         return [f'[vcenter.{where[1]}] has no good name (small letters, digits, "-"); write: [vcenter.lab]']
+    instead = ""
     if kind == "mistake":
-        what = str(context["what"])
+        what, instead = str(context["what"]), str(context["instead"])
+        if context["absent"]:
+            return [f"{name} {what}: {to_do(*setting)}"]
     elif kind == "literal_error":
         what = f"is none of {str(context['expected']).replace(chr(39), chr(34))}"
+        instead = nearest(_written(setting, said, merged), re.findall(r"'([^']+)'", str(context["expected"]))) or ""
     elif kind == "string_pattern_mismatch":
         what = "does not look right"
     else:
         what = FORMS.get(kind, f"does not fit ({detail['msg'].lower()})")
-    line = example(*setting)
+    line = f'{setting[-1]} = "{instead}"' if instead else example(*setting)
+    if line and setting in said:
+        line = in_environment(said[setting][0], line)
     return [f"{name} {what}" + (f"; write: {line}" if line else "")]
+
+
+def _written(where: Where, said: Mapping[Where, tuple[str, str]], merged: Mapping[str, Any]) -> str:
+    """What somebody wrote for a setting, to find what was meant."""
+    if where in said:
+        return said[where][1]
+    here: Any = merged
+    for part in where:
+        here = here.get(part) if isinstance(here, dict) else None
+    return str(here)
 
 
 def _name(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:

@@ -9,7 +9,7 @@ EXAMPLES: dict[str, str] = {
     "site.admins": 'admins = ["U0123456789"]',
     "site.night": 'night = "22:00-06:00"',
     "site.hours": 'hours = "mon-fri 09:00-18:00"',
-    "site.level": 'level = "act"',
+    "site.level": 'level = "watch"',  # the one that touches nothing
     "slack.command": 'command = "/gpu"',
     "slack.channel": 'channel = "C0123456789"',
     "slack.mode": 'mode = "socket"',
@@ -38,6 +38,18 @@ EXAMPLES: dict[str, str] = {
 """A line that works for each setting; ``*`` is any name."""
 
 
+FILES: dict[str, str] = {
+    "slack.bot_token_file": "write the bot's token (xoxb-…) into it, as its one line",
+    "slack.app_token_file": "write the app's token (xapp-…) into it, as its one line",
+    "slack.signing_secret_file": "write Slack's signing secret into it, as its one line",
+    "vcenter.*.password_file": "write the password into it, as its one line",
+    "vcenter.*.ca_file": "put the certificate (PEM) of the authority of this vCenter there (its start page offers it for download); without ca_file the ones that this system trusts count",
+    "web.cert_file": "put the certificate (PEM, with its chain) there",
+    "web.key_file": "put the certificate's key (PEM) there",
+}
+"""What belongs into a file that is named and not there; ``*`` is any name."""
+
+
 class SettingsError(Exception):
     """All that is wrong, a plain sentence each, in ``mistakes``."""
 
@@ -48,7 +60,19 @@ class SettingsError(Exception):
 
 def example(*where: str) -> str:
     """A line that works in place of a setting; "" where there is none."""
-    path = "kinds" if where[:1] == ("kinds",) else ".".join(where)
-    if where and where[0] == "vcenter" and len(where) > 1:
-        path = ".".join(("vcenter", "*", *where[2:]))
-    return EXAMPLES.get(path, "")
+    return EXAMPLES.get("kinds" if where[:1] == ("kinds",) else _path(where), "")
+
+
+def to_do(*where: str) -> str:
+    """What to do about a file that a setting names and that is not there."""
+    return f"{FILES.get(_path(where), 'put it there')}, or name the file that there is"
+
+
+def _path(where: tuple[str, ...]) -> str:
+    return ".".join(("vcenter", "*", *where[2:]) if where[:1] == ("vcenter",) and len(where) > 1 else where)
+
+
+def in_environment(variable: str, line: str) -> str:
+    """A line of the file as it is said in the environment: ``GPUBOT_SITE_LEVEL=watch``."""
+    value = line.partition(" = ")[2].strip("[]")
+    return f"{variable}={', '.join(part.strip().strip(chr(34)) for part in value.split(','))}"

@@ -46,7 +46,9 @@ def read_policy(raw: dict[str, Any]) -> dict[str, Any]:
         try:
             found[name] = _readers(hints[name], name)(value)
         except PydanticCustomError as error:
-            mistakes.append(f"[policy] {name} {(error.context or {})['what']}; write: {example_of_policy(name)}")
+            said = error.context or {}
+            line = f'{name} = "{said["instead"]}"' if said["instead"] else example_of_policy(name)
+            mistakes.append(f"[policy] {name} {said['what']}; write: {line}")
     mistakes += _contrary(found)
     if mistakes:
         raise wrong("", *mistakes)
@@ -68,7 +70,7 @@ def _readers(hint: Any, name: str) -> Callable[[Any], Any]:
     if name == "zone":
         return lambda v: read_zone(str(v))
     if name == "level":
-        return lambda v: read_match(v, "watch|hands|act", "is none of watch, hands, act")
+        return read_level
     if name == "command":
         return lambda v: read_match(v, r"/[a-z0-9_-]{1,31}", "is no slash command")
     kinds: dict[Any, Callable[[Any], Any]] = {
@@ -86,6 +88,17 @@ def read_match(value: object, pattern: str, what: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(pattern, value):
         raise wrong(what)
     return value
+
+
+LEVELS = ("watch", "hands", "act")
+"""How far the bot may go, the careful one first."""
+
+
+def read_level(value: object) -> str:
+    """One of the levels; the one that was probably meant is proposed, else the one that touches nothing."""
+    if value not in LEVELS:
+        raise wrong(f"is none of {', '.join(LEVELS)}", instead=nearest(str(value), LEVELS) or LEVELS[0])
+    return str(value)
 
 
 def read_count(value: object) -> int:
@@ -117,5 +130,7 @@ def in_units(value: object) -> str:
 
 
 def example_of_policy(name: str) -> str:
-    """A line of ``[policy]`` that works: the default."""
+    """A line of ``[policy]`` that works: the default; of the level the careful one."""
+    if name == "level":
+        return f'level = "{LEVELS[0]}"'
     return f"{name} = {in_units(getattr(Policy(), name))}"

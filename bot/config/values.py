@@ -21,9 +21,16 @@ LONGEST = timedelta(days=3660)
 KIND_LINE = '"10de:1eb8" = "T4"'
 
 
-def wrong(what: str, *more: str) -> PydanticCustomError:
-    """A mistake in one value; ``more`` are whole sentences that stand for themselves."""
-    return PydanticCustomError("mistake", "{what}", {"what": what, "more": list(more)})
+def wrong(what: str, *more: str, instead: str = "", absent: bool = False) -> PydanticCustomError:
+    """A mistake in one value.
+
+    :param more: whole sentences that stand for themselves
+    :param instead: the value that was probably meant; "" an example is shown
+    :param absent: the value is right, and the file that it names is not there
+    """
+    return PydanticCustomError(
+        "mistake", "{what}", {"what": what, "more": list(more), "instead": instead, "absent": absent}
+    )
 
 
 UNITS = {
@@ -121,8 +128,7 @@ def read_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        near = nearest(value, available_timezones())
-        raise wrong("is no time zone" + (f'; did you mean "{near}"?' if near else "")) from None
+        raise wrong("is no time zone", instead=nearest(value, available_timezones()) or "") from None
     return value
 
 
@@ -165,16 +171,19 @@ def read_url(value: str) -> str:
 def read_store(value: str) -> str:
     """The kind of database is one of ours."""
     if not re.match(r"sqlite:///.|postgresql(\+psycopg)?://", value):
-        raise wrong("is no address of a SQLite or PostgreSQL database")
+        meant = "postgresql://USER@HOST/DATABASE" if value.lower().startswith(("postgres", "pg")) else ""
+        raise wrong("is no address of a SQLite or PostgreSQL database", instead=meant)
     return value
 
 
 def read_file(value: Path) -> Path:
     """There, and readable."""
+    if not value.exists():
+        raise wrong(f"names {value}, which is not there", absent=True)
     if not value.is_file():
-        raise wrong(f"names {value}, which is no file")
+        raise wrong(f"names {value}, which is no file", absent=True)
     if not os.access(value, os.R_OK):
-        raise wrong(f"names {value}, which this user may not read")
+        raise wrong(f"names {value}, which this user may not read; give it the right to", absent=True)
     return value
 
 

@@ -130,9 +130,15 @@ def test_wrong_settings_are_told_all_at_once(place: Yard, tmp_path: Path) -> Non
     ended = place.command("run", "--settings", str(wrong))
     said = place.inside("say", "--as", "bob", "mine", "--settings", str(wrong))
     assert (ended.returncode, ended.stdout, said.exit_code, said.stdout) == (2, "", 2, "")
-    assert ended.stderr == said.stderr and "Traceback" not in ended.stderr
-    for part in ("[site] zone", "[site] level", "[slak]", 'write: level = "act"'):
-        assert part in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.stderr and "token" not in said.stderr
+    for part in ("[site] zone", "[site] level", "[slak]", 'write: level = "watch"'):
+        assert part in ended.stderr and part in said.stderr, ended.stderr
+    for part in (
+        "[site] names no admins",
+        "channel",
+        "there is no vCenter",
+    ):  # run needs more, and says so in the same go
+        assert part in ended.stderr and part not in said.stderr, ended.stderr
     missing = place.inside("say", "--as", "bob", "mine", "--settings", str(tmp_path / "nowhere.toml"))
     assert missing.exit_code == 2 and "nowhere.toml" in missing.stderr
 
@@ -169,7 +175,7 @@ def newer(file: Path) -> None:
         ("held", "is held by another program for more than 5 s"),
         ("not ours", "has other tables (guestbook)"),
         ("port", "Address already in use; choose another [web] bind"),
-        ("certificate", "nowhere.pem, which is no file; write: cert_file ="),
+        ("certificate", "nowhere.pem, which is not there: put the certificate"),
         ("no certificate", "does not load with its key"),
         ("no clock", "GPUBOT_CLOCK names nowhere.json, and it cannot be read (No such file or directory)"),
         ("half a clock", "its content gives no time between 1971 and 9000"),

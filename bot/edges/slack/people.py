@@ -241,7 +241,7 @@ class SlackPeople:
                         "nobody in the workspace has the user name %r; [site] admins takes ids or user names", word
                     )
         except VoiceError as error:
-            log.warning("users.list: %s", error)
+            log.warning("names of the admins: %s", error)
         finally:
             with self._lock:
                 self._listing = None
