@@ -261,6 +261,8 @@ class Rounds:
         machine = books.machines.get(move.machine)
         if machine is None or not move.wishes or self._policy.level == "watch":
             return
+        if not sight.complete(machine.vcenter):
+            return  # it does not answer: a dry run would only wait for it
         now = self._clock.now()
         ahead = windows.next_window(
             books.agreements.values(), move.machine, now, windows.usual(machine, self._policy), self._policy
@@ -272,7 +274,7 @@ class Rounds:
             return
         near = ahead[1].start - now <= DRY_AHEAD
         every = DRY_AGAIN if last is not None and last.blockers else DRY_EVERY
-        if last is not None and last.step == step and not near and now - last.at < every:
+        if last is not None and last.step == step and not near and abs(now - last.at) < every:
             self._dry[move.number] = last
             return
         try:

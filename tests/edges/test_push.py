@@ -222,6 +222,20 @@ def test_too_large(say: Say, store: SqlStore) -> None:
 def test_too_often_is_each_machines_own(say: Say, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(push, "A_SECOND", 0.001)
     store.set_token(M2, push.digest_of("token-of-machine-two-0123"), NOW)
+@pytest.mark.parametrize("part", [b"", b"{", json.dumps(SAID).encode()])
+def test_a_sender_that_goes_away_is_no_error(
+    say: Say, store: SqlStore, became: Counter[str], caplog: pytest.LogCaptureFixture, part: bytes
+) -> None:
+    url = httpx.URL(str(say().request.url))
+    head = f"POST /v1/readings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 60000\r\n\r\n"
+    for _ in range(5):
+        with socket.create_connection((url.host, url.port or 80)) as line:
+            line.sendall(head.encode() + part)
+    until(lambda: became["broken_off"] == 5, "all are counted")
+    assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert say(said(seq=2)).status_code == 200
+
+
     codes = [say(said(seq=n)).status_code for n in range(int(push.BURST) + 2)]
     assert codes == [200] * int(push.BURST) + [429, 429]
     assert int(say().headers["retry-after"]) >= 1

@@ -22,7 +22,7 @@ from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.vsphere.session import Session
 from bot.edges.vsphere.vmomi import vim
 from bot.service.ports import Again, Lab, LabStep, NeedsPerson
-from tests.edges.vsphere_rig import QUICK, Bench, Clock, stand_in
+from tests.edges.vsphere_rig import QUICK, Bench, Clock, stand_in, until
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +211,25 @@ def test_a_vcenter_that_falls_silent_is_left_after_a_while() -> None:
         assert time.monotonic() - start < 5
         assert seen.complete == frozenset() and "timed out" in bench.lab.troubles["lab"]
         assert bench.lab.look().complete == {"lab"}
+
+
+def test_a_look_that_takes_longer_is_none_at_once_and_counts_as_of_its_beginning_when_it_comes() -> None:
+    with stand_in() as bench:
+        lab = VSphereLab([bench.vcenter], Clock(), look_s=1.0)
+        assert lab.look().complete == {"lab"}
+        start = time.monotonic()
+        with bench.inside.world.lock:  # nothing is answered while it is held
+            began = Clock().now()
+            assert lab.look().complete == frozenset() and "has not answered a look" in lab.troubles["lab"]
+            assert lab.look().complete == frozenset(), "it is not asked again meanwhile"
+            assert time.monotonic() - start < 5
+            let_go = Clock().now()
+        until(lambda: lab._looking["lab"].coming.done())
+        seen = lab.look()
+        assert seen.complete == {"lab"} and lab.troubles == {}
+        assert began <= seen.at <= let_go
+        assert lab.look().at > let_go
+        lab.close()
 
 
 def test_plain_http_is_no_tls(bench: Bench) -> None:

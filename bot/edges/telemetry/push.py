@@ -20,13 +20,19 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect
 
 from bot.domain.model import Job, Login, MachineId, Reading
 from bot.service.ports import StoreTrouble
 
 log = logging.getLogger("gpubot.readings")
 
-OUTCOMES = {200: "taken", 401: "wrong_token", 413: "too_large", 422: "malformed", 429: "too_often", 503: "not_kept"}
+GONE_AWAY = 499
+"""Nobody reads this answer: the sender closed the connection before all was sent."""
+
+OUTCOMES = {
+    200: "taken", 401: "wrong_token", 413: "too_large", 422: "malformed", 429: "too_often", GONE_AWAY: "broken_off", 503: "not_kept",
+}  # fmt: skip
 """What became of a reading, by the status of its answer."""
 
 BODY_MAX = 64 * 1024
@@ -210,6 +216,8 @@ def router(
     async def readings(request: Request) -> JSONResponse:
         try:
             answered = await answer(request)
+        except ClientDisconnect:
+            answered = _no(GONE_AWAY, "the sender went away")
         except StoreTrouble as trouble:
             log.error("a reading could not be kept: %s", trouble)
             answered = _no(503, "it cannot be kept just now; send it again", {"retry-after": "30"})

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from bot.domain.model import Seen
@@ -44,13 +46,32 @@ class _Room:
             return self._machines.setdefault(uuid, threading.Lock())
 
 
-class VSphereLab:
-    """All vCenters of the site. Safe for many threads; one login a vCenter."""
+LOOK_S = 10.0
+"""Real seconds after which a look that has not come counts as none. It goes on, and what it shows counts as of its beginning."""
 
-    def __init__(self, vcenters: Iterable[VCenter], clock: Clock, gpu_ids: Iterable[str] = ()) -> None:
-        """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes."""
+STILL_S = 1.0
+"""Real seconds for which one is waited for that is late already: the rounds go on meanwhile."""
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """A look at one vCenter that was begun."""
+
+    at: datetime  # the bot's clock when it began
+    began: float  # the same in real seconds
+    coming: Future[Glimpse | None]  # what it shows; None: no look, `troubles` says why
+
+
+class VSphereLab:
+    """All vCenters of the site. Safe for many threads; one login a vCenter. :meth:`look` belongs to one thread."""
+
+    def __init__(
+        self, vcenters: Iterable[VCenter], clock: Clock, gpu_ids: Iterable[str] = (), look_s: float = LOOK_S
+    ) -> None:
+        """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes. ``look_s``: see LOOK_S."""
         more = frozenset(gpu_ids)
-        self._clock = clock
+        self._clock, self._look_s = clock, look_s
+        self._looking: dict[str, _Looking] = {}  # those whose end nobody has seen yet
         self._rooms = {v.name: _Room(v, clock.real, more) for v in vcenters}
         self._troubles: dict[str, str] = {}
         # Looks go side by side, so that a vCenter that is away does not hold up the others.
@@ -62,9 +83,30 @@ class VSphereLab:
         return dict(self._troubles)
 
     def look(self) -> Seen:
-        """One look at every vCenter; one that does not answer is left out of ``complete``, and ``troubles`` says why."""
-        at = self._clock.now()
-        views = {name: view for name, view in self._pool.map(self._look, self._rooms) if view is not None}
+        """One look at every vCenter; one that does not answer is left out of ``complete``, and ``troubles`` says why.
+
+        A vCenter that takes longer than ``look_s`` is left out too, and not asked again before that look has ended: a slow one is seen in
+        every second look, one that is silent holds nobody up. ``at`` is when the oldest of these looks began.
+        """
+        now, real = self._clock.now(), self._clock.real()
+        for name in self._rooms:
+            if name not in self._looking:
+                self._looking[name] = _Looking(now, real, self._pool.submit(self._look, name))
+        wait([x.coming for x in self._looking.values() if real - x.began < self._look_s], self._look_s)
+        wait([x.coming for x in self._looking.values() if real - x.began >= self._look_s], STILL_S)
+        views, at = {}, now
+        for name, looking in list(self._looking.items()):
+            if not looking.coming.done():
+                self._troubles[name] = (
+                    f"vCenter {name} has not answered a look for {self._clock.real() - looking.began:.0f} s"
+                )
+                continue
+            del self._looking[name]
+            view = looking.coming.result()
+            if view is not None:
+                views[name], at = view, min(at, looking.at)
+                if self._troubles.pop(name, None) is not None:
+                    log.info("vCenter %s answers again", name)
         return Seen(
             at=at,
             complete=frozenset(views),
@@ -73,22 +115,19 @@ class VSphereLab:
             server_time={name: view.time for name, view in views.items() if view.time is not None},
         )
 
-    def _look(self, name: str) -> tuple[str, Glimpse | None]:
+    def _look(self, name: str) -> Glimpse | None:
         room = self._rooms[name]
 
         def job(client: Client) -> Glimpse:
             return look(client, name, room.site.memory, room.site.more)
 
         try:
-            view = _bounded(room, job, About(name, room.site.vcenter.user, "its inventory"))
+            return _bounded(room, job, About(name, room.site.vcenter.user, "its inventory"))
         except LabError as error:
             if self._troubles.get(name) != str(error):
                 log.warning("no look: %s", error)
             self._troubles[name] = str(error)
-            return name, None
-        if self._troubles.pop(name, None) is not None:
-            log.info("vCenter %s answers again", name)
-        return name, view
+            return None
 
     def dry_run(self, step: LabStep) -> list[str]:
         """All that would stand in the way of ``step``, in plain words; [] nothing that is known before.
