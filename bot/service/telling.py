@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bot.domain.draft import Changes
 from bot.domain.model import PersonId
@@ -33,6 +33,7 @@ from bot.service.ports import (
     Voice,
 )
 from bot.service.recording import chore
+from bot.service.words.plain import flat
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,9 @@ BOARD_ANYWAY = 2.0
 
 TROUBLED = 5.0
 """Real seconds of rest when the store does not let the outbox be read or noted."""
+
+ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""Due on every clock, also on one that is set back meanwhile."""
 
 AT_ONCE = 200
 """Messages that are looked at in one go."""
@@ -91,8 +95,19 @@ class Teller:
         out = 0
         for post in self._store.unsent(self._clock.now(), AT_ONCE):
             if self._clock.real() >= self._quiet_until.get(post.to, 0.0):
-                out += self._try(post)
+                out += self._guarded(post)
         return out
+
+    def _guarded(self, post: Post) -> bool:
+        """The same, and whatever goes wrong with one message, even with giving it up, stops no other."""
+        try:
+            return self._try(post)
+        except StoreTrouble:
+            raise
+        except Exception:
+            log.exception("what became of post %d to %s could not be seen to", post.id, post.to)
+            self._quiet_until[post.to] = self._clock.real() + TROUBLED
+            return False
 
     def _try(self, post: Post) -> bool:
         """Send one message. Returns whether it left the outbox."""
@@ -101,8 +116,7 @@ class Teller:
         except TryLater as later:
             self._later(post, str(later), later.after)
         except Unreachable as never:
-            self._give_up(post, str(never))
-            return True
+            return self._give_up(post, str(never))
         except StoreTrouble:
             raise  # nothing is to go out that cannot be noted
         except Exception as error:
@@ -153,16 +167,22 @@ class Teller:
         # here, and whoever starts anew just hears it again.
         log.warning("post %d to %s waits %s: %s", post.id, post.to, after, why)
         self._quiet_until[post.to] = self._clock.real() + after.total_seconds()
-        self._store.delayed(post, self._clock.now(), why)
+        self._store.delayed(post, ANY_TIME, why)
 
-    def _give_up(self, post: Post, why: str) -> None:
+    def _give_up(self, post: Post, why: str) -> bool:
+        """It is never delivered: kept with its cause, and the admins are told. Returns whether it left the outbox: always."""
         log.error("post %d to %s is given up: %s", post.id, post.to, why)
         now = self._clock.now()
         self._store.given_up(post, why, now)
+        chore(f"telling the admins that {post.to} cannot be reached", lambda: self._unreachable(post, why, now))
+        return True
+
+    def _unreachable(self, post: Post, why: str, now: datetime) -> None:
         if post.to == ADMINS or post.to in set(self._people.admins()):
             return  # whom else to tell: the log has it
         whom: tuple[str | Name, ...] = ("the channel",) if post.to == CHANNEL else (Name(post.to),)
-        notice = Reply((("I cannot reach ", *whom, ": ", why), ("What I wanted to say: ", plain(post.reply)[:300])))
+        said = flat(post.reply, self._policy.zone, lambda id: self._people.person(id).name, now)[:300]
+        notice = Reply((("I cannot reach ", *whom, ": ", why), ("What I wanted to say: ", said)))
         with self._store.transaction() as transaction:
             once = f"unreachable:{post.to}:{now.date().isoformat()}"
             if once not in transaction.books().said:
@@ -197,8 +217,3 @@ class Teller:
 
     def _zone_of(self, person: PersonId) -> str:
         return self._people.person(person).zone
-
-
-def plain(reply: Reply) -> str:
-    """The first line of a message, for logs."""
-    return "".join(span if isinstance(span, str) else next(iter(vars(span).values())) for span in reply.lines[0])

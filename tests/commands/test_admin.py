@@ -16,6 +16,13 @@ def test_a_machine_is_found_by_name_in_the_last_look(house: House) -> None:
     assert (machine.name, machine.owners) == ("vm-spare", ("U2BOB", "U1ADA"))
 
 
+def test_the_button_that_makes_a_token_asks_first(house: House) -> None:
+    """The message may be old, and the machine's agent run with a token that would be void."""
+    reply = house.say("dana", "machine add vm-spare owners @bob")
+    (button,) = (b for b in reply.buttons if b.says.startswith("machine token"))
+    assert "void" in button.confirm
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -3,6 +3,8 @@
 import copy
 import hashlib
 import json
+import logging
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ from bot.edges.store import SqlStore, open_store
 from bot.edges.telemetry import push
 from bot.edges.web import Server, build
 from tests.edges.store_builders import M1, M2, Hands
+from tests.edges.waiting import until
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TOKEN = "a-token-of-machine-one-0123456789"
@@ -219,9 +222,6 @@ def test_too_large(say: Say, store: SqlStore) -> None:
     assert say(said(seq=2)).status_code == 200
 
 
-def test_too_often_is_each_machines_own(say: Say, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push, "A_SECOND", 0.001)
-    store.set_token(M2, push.digest_of("token-of-machine-two-0123"), NOW)
 @pytest.mark.parametrize("part", [b"", b"{", json.dumps(SAID).encode()])
 def test_a_sender_that_goes_away_is_no_error(
     say: Say, store: SqlStore, became: Counter[str], caplog: pytest.LogCaptureFixture, part: bytes
@@ -236,6 +236,9 @@ def test_a_sender_that_goes_away_is_no_error(
     assert say(said(seq=2)).status_code == 200
 
 
+def test_too_often_is_each_machines_own(say: Say, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push, "A_SECOND", 0.001)
+    store.set_token(M2, push.digest_of("token-of-machine-two-0123"), NOW)
     codes = [say(said(seq=n)).status_code for n in range(int(push.BURST) + 2)]
     assert codes == [200] * int(push.BURST) + [429, 429]
     assert int(say().headers["retry-after"]) >= 1

@@ -370,6 +370,16 @@ def test_a_far_window_is_not_tried_dry_in_every_round(house: House) -> None:
     assert house.lab.dry_runs - before <= 1
 
 
+def test_a_vcenter_that_does_not_answer_is_not_asked_for_a_dry_run(house: House) -> None:
+    """It would only be waited for, and the round with it."""
+    house.say("bob", "request 1 restart tonight")
+    house.round(3)
+    before = house.lab.dry_runs
+    house.lab.away = True
+    go(house, 60, 10)
+    assert house.lab.dry_runs == before
+
+
 # ---- threads and readiness
 
 

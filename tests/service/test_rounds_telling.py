@@ -4,14 +4,29 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from bot.domain.draft import Changes
 from bot.domain.news import ADMINS, CHANNEL
-from bot.service.ports import Gone, Post, Reply, TryLater, Unreachable, VoiceError
+from bot.service.ports import (
+    Bold,
+    Code,
+    Gone,
+    Name,
+    Ping,
+    Post,
+    Reply,
+    Said,
+    Span,
+    TryLater,
+    Unreachable,
+    VoiceError,
+    When,
+)
 from tests.house import House
 
 
@@ -129,6 +144,61 @@ def test_who_cannot_be_reached_is_given_up_and_told_to_the_admins_once_a_day(qui
     assert quiet.store.pending() == 0
     (told,) = quiet.voice.said_to("U4DANA")
     assert "U2BOB" in told and "closed" in told and "your card is here" in told
+
+
+def spans() -> list[Span]:
+    """One of each kind that a message can be made of."""
+    made: dict[object, Span] = {
+        str: "plain",
+        When: When(datetime(2026, 1, 5, 12, tzinfo=UTC)),
+        Name: Name("U1ADA"),
+        Ping: Ping("U1ADA"),
+        Bold: Bold("bold"),
+        Code: Code("code"),
+        Said: Said("said"),
+    }
+    return [made[kind] for kind in get_args(Span)]
+
+
+@pytest.mark.parametrize("span", spans(), ids=lambda s: type(s).__name__)
+def test_whatever_was_to_be_said_the_admins_hear_that_it_was_not(quiet: House, span: Span) -> None:
+    quiet.voice.deaf["U2BOB"] = Unreachable("the account is closed")
+    with quiet.store.transaction() as transaction:
+        transaction.record(Changes(), [Post(0, "U2BOB", Reply(((span, " it is"),)))])
+    write(quiet, "U1ADA", "hello")
+    while drain(quiet):
+        pass
+    (told,) = quiet.voice.said_to("U4DANA")
+    assert "U2BOB" in told and "closed" in told and " it is" in told
+    assert quiet.voice.said_to("U1ADA") == ["hello"]
+
+
+def test_one_that_fails_in_any_way_stops_no_other(quiet: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet.voice.deaf["U2BOB"] = Unreachable("the account is closed")
+    write(quiet, "U2BOB", "first")
+    write(quiet, "U1ADA", "hello")
+    real = quiet.store.given_up
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(quiet.store, "given_up", fails)
+    assert drain(quiet) == 1
+    assert quiet.voice.said_to("U1ADA") == ["hello"]
+    monkeypatch.setattr(quiet.store, "given_up", real)
+    quiet.clock.seconds += 10
+    while drain(quiet):
+        pass
+    assert quiet.store.pending() == 0 and len(quiet.voice.said_to("U4DANA")) == 1
+
+
+def test_one_that_waits_goes_out_although_the_clock_is_set_back(quiet: House) -> None:
+    quiet.voice.errors["U2BOB"] = [TryLater("slow down", timedelta(seconds=5))]
+    write(quiet, "U2BOB", "first")
+    assert drain(quiet) == 0
+    quiet.clock.at -= timedelta(hours=6)
+    quiet.clock.seconds += 6
+    assert drain(quiet) == 1
 
 
 def test_an_admin_who_cannot_be_reached_is_no_endless_loop(quiet: House, caplog: pytest.LogCaptureFixture) -> None:

@@ -39,6 +39,12 @@ MACHINES_SHOWN = 15
 MACHINES = button("All machines", "machine list")
 
 
+VOIDS = (
+    "This makes a new token for its agent and shows it once. If it has one, that is void from then on: an agent that runs there "
+    "reports nothing any more until it has the new one."
+)
+"""Asked before a token is made by a button, which may be an old one."""
+
 # ---- machines --------------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +58,10 @@ def machine_added(scene: Scene, machine: Machine) -> Reply:
             command(scene.policy, f"machine token{typeable(machine)}"),
             ".",
         ),
-        buttons=(button("Make a token", f"machine token{typeable(machine)}") if typeable(machine) else None, MACHINES),
+        buttons=(
+            button("Make a token", f"machine token{typeable(machine)}", confirm=VOIDS) if typeable(machine) else None,
+            MACHINES,
+        ),
     )
 
 
