@@ -30,19 +30,19 @@ def run(ctx: Context) -> Reply:
     """Take what is offered."""
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
-    request = _meant(ctx, ctx.labels(heard))
+    request = _meant(ctx, ctx.labels(heard), heard.window is not None)
     taken = planner.accept(ctx.draft, request, ctx.person, heard.window, ctx.policy)
-    return words.accepted(ctx.scene(), taken)
+    return words.accepted(ctx.scene(), taken, lost=request.state is RequestState.OFFERED)
 
 
-def _meant(ctx: Context, labels: tuple[str, ...]) -> Request:
-    """The request of the number; else the one that is offered; else the one that rests."""
+def _meant(ctx: Context, labels: tuple[str, ...], timed: bool) -> Request:
+    """The request of the number; else the one that is offered; else the one that rests; with a time, else the one that waits."""
     if labels:
         return ctx.request_of(labels[0])
     own = ctx.own_requests()
     offered = [request for request in own if request.state is RequestState.OFFERED]
     resting = [request for request in own if request.rest is not None]
-    for found in (offered, resting):
+    for found in (offered, resting, own if timed else []):
         if found:
             return ctx.only(found, "offer")
     raise NotPossible(what="accept", why="nothing is offered to you now")

@@ -35,11 +35,11 @@ def run(ctx: Context) -> Reply:
     if lease.state is LeaseState.RETURNING:
         lease = leases.keep(ctx.draft, lease, ctx.person.id)
     elif lease.person != ctx.person.id:
-        raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
+        raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     elif heard.length is None:
         raise NotPossible(
             what="keep", why="that card is yours and is not on its way back; extend makes its time longer"
         )
     if heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy):
         lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
-    return words.kept(ctx.scene(), lease)
+    return words.kept(ctx.scene(), lease, ctx.person.id)

@@ -47,8 +47,11 @@ def run(ctx: Context) -> Reply:
     ctx.clear(heard, HINT, TAKES)
     given = _named(ctx, heard) if heard.refs_of(RefKind.ALL, RefKind.LABEL, RefKind.CARD) else [_only(ctx, heard)]
     left = [queue.withdraw(ctx.draft, item.thing, ctx.person.id) for item in given if isinstance(item.thing, Request)]
+    again = frozenset(
+        item.thing.label for item in given if isinstance(item.thing, Lease) and item.thing.state is LeaseState.RETURNING
+    )
     back = [_give(ctx, item.thing, item.slots, heard) for item in given if isinstance(item.thing, Lease)]
-    return words.released(ctx.scene(), ctx.person.id, back, left)
+    return words.released(ctx.scene(), ctx.person.id, back, left, again)
 
 
 def _give(ctx: Context, lease: Lease, slots: tuple[SlotId, ...] | None, heard: Heard) -> Lease:
@@ -83,7 +86,7 @@ def _named(ctx: Context, heard: Heard) -> list[_Given]:
     for card in ctx.cards(heard):
         lease = ctx.lease_on(card)
         if lease is None:
-            raise NotPossible(what=f"release {card.name}", why="nobody has it")
+            raise NotPossible(what=f"release {card.name}", why=f"nobody has {card.name}")
         if lease not in whole.values():
             by_lease.setdefault(lease.label, []).append(card.name)
     parts = [_Given(ctx.draft.leases[label], tuple(slots)) for label, slots in by_lease.items()]

@@ -58,6 +58,7 @@ def run(ctx: Context) -> Reply:
         heard.length or Length(),
         heard.because,
         heard.window,
+        counted=heard.count is not None,
     )
     try:
         asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)

@@ -7,13 +7,14 @@ Always announced first. Without a time it says what is agreed. ``ask`` is ask me
 from __future__ import annotations
 
 from bot.domain import planner, queue, windows
-from bot.domain.errors import NotPossible
-from bot.domain.grammar import Bare
+from bot.domain.errors import NotPossible, NotYours, TooLate
+from bot.domain.grammar import Bare, Heard, RefKind
+from bot.domain.leases import second_try
 from bot.domain.lifecycle import On, step
-from bot.domain.model import Agreement, LeaseState, Machine, Request, RequestState
+from bot.domain.model import Agreement, Lease, LeaseState, Machine, Request, RequestState
 from bot.domain.times import Which
 from bot.service import words
-from bot.service.context import Context, Takes
+from bot.service.context import Context, Takes, name_of
 from bot.service.ports import Reply
 
 WORDS = ("window", "windows", "restart")
@@ -27,29 +28,32 @@ EXAMPLES = (
     ("window nights even if busy", "every night, although something runs"),
     ("window when done", "as soon as nothing runs there"),
     ("window at 18:00 hard", "switched off hard if it does not shut down"),
+    ("window #12 tonight", "for what has that number"),
     ("window ask", "you are asked each time"),
     ("window nights remove", "no longer at nights"),
 )
 
 HINT = "window vm-r tonight, window nights, window at 18:00, window when done, window nights remove"
-TAKES = Takes(window=True, flags=frozenset({"remove"}))
+TAKES = Takes(window=True, refs=frozenset({RefKind.LABEL}), flags=frozenset({"remove"}))
 
 
 def run(ctx: Context) -> Reply:
     """Agree, take back, or say what holds."""
     heard = ctx.hear(Bare.ONLY_WINDOW)
     ctx.clear(heard, HINT, TAKES)
-    machine = ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
+    thing = _named(ctx, heard)
+    machine = _machine_of(ctx, heard, thing)
     wish = heard.window
     if "remove" in heard.flags:
-        removed = _remove(ctx, machine, wish is not None and wish.pattern is not None)
+        number = name_of(thing).removeprefix("#") if thing is not None else None
+        removed = _remove(ctx, machine, wish is not None and wish.pattern is not None, number)
         return words.unagreed(ctx.scene(), machine, removed)
     if wish is None:
         return words.windows(ctx.scene(), machine)
     if wish.which is Which.ASK:
         _ask_first(ctx, machine)
-        return words.asks_first(ctx.scene(), machine)
-    label = _purpose(ctx, machine, wish.pattern is None)
+        return words.asks_first(ctx.scene(), machine, ctx.person.id)
+    label = _purpose(ctx, machine, wish.pattern is None, thing)
     offered = _offered(ctx, label)
     if offered is not None:
         taken = planner.accept(ctx.draft, offered, ctx.person, wish, ctx.policy)
@@ -60,6 +64,32 @@ def run(ctx: Context) -> Reply:
     return words.agreed(ctx.scene(), agreement)
 
 
+def _named(ctx: Context, heard: Heard) -> Request | Lease | None:
+    """What the time is for, if a number was said: it waits for a restart, or the answer says what became of it."""
+    labels = ctx.labels(heard)
+    if not labels:
+        return None
+    thing = ctx.numbered(labels[0])
+    if isinstance(thing, Lease) and thing.state not in (LeaseState.RESERVED, LeaseState.RETURNING):
+        state, why = str(thing.state), "it waits for no restart"
+        raise TooLate(state=state, number=labels[0], why=why)
+    return thing
+
+
+def _machine_of(ctx: Context, heard: Heard, thing: Request | Lease | None) -> Machine:
+    """The machine that is meant: that of the number, else the named one, else the only one for which a restart is wanted."""
+    if thing is None:
+        return ctx.own_machine(heard.machine, among=() if heard.machine else _asking(ctx))
+    machine = ctx.draft.machines.get(thing.machine)
+    if machine is None or (heard.machine is not None and ctx.machine_named(heard.machine).uuid != machine.uuid):
+        raise NotPossible(what="window", why=f"{name_of(thing)} is not for that machine")
+    return ctx.own_machine(machine.name) if ctx.person.id in machine.owners else _not_theirs(machine)
+
+
+def _not_theirs(machine: Machine) -> Machine:
+    raise NotYours(what=machine.name, owners=machine.owners)
+
+
 def _asking(ctx: Context) -> list[Machine]:
     """Own machines for which a restart is wanted: these are meant if none is named."""
     wanted = {request.machine for request in ctx.waiting()}
@@ -67,15 +97,18 @@ def _asking(ctx: Context) -> list[Machine]:
     return [machine for machine in ctx.own_machines() if machine.uuid in wanted]
 
 
-def _purpose(ctx: Context, machine: Machine, named: bool) -> str:
-    """What a named window is for: the only thing that waits for a restart of the machine, else any change."""
+def _purpose(ctx: Context, machine: Machine, named: bool, thing: Request | Lease | None) -> str:
+    """What a named window is for: the number that was said, else the only thing that waits for a restart of the machine, else any change."""
     if not named:
         return ""
+    if thing is not None:
+        return name_of(thing).removeprefix("#")
     labels = {str(r.number) for r in ctx.waiting() if r.machine == machine.uuid}
     labels |= {
         x.label
         for x in ctx.open_leases()
-        if x.machine == machine.uuid and x.state in (LeaseState.RESERVED, LeaseState.RETURNING)
+        if x.machine == machine.uuid
+        and (x.state in (LeaseState.RESERVED, LeaseState.RETURNING) or second_try(ctx.draft, x))
     }
     return labels.pop() if len(labels) == 1 else ""
 
@@ -95,13 +128,13 @@ def _wake(ctx: Context, label: str) -> None:
             step(ctx.draft, woken, On.CHANGED, by=ctx.person.id, why=why, ask_first=False)
 
 
-def _remove(ctx: Context, machine: Machine, standing_only: bool) -> list[Agreement]:
-    """Take agreements back; those by the terms stay."""
+def _remove(ctx: Context, machine: Machine, standing_only: bool, label: str | None) -> list[Agreement]:
+    """Take agreements back, of a number those for it alone; those by the terms stay."""
     found = [a for a in ctx.agreements(machine) if not a.firm and (a.pattern is not None or not standing_only)]
+    found = [a for a in found if label is None or a.label == label]
     if not found:
         raise NotPossible(what="window remove", why=f"no restart of {machine.name} is agreed that could be taken back")
-    for agreement in found:
-        windows.withdraw(ctx.draft, agreement, ctx.person.id)
+    windows.take_back(ctx.draft, machine, found, ctx.person.id)
     return found
 
 

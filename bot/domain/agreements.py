@@ -29,7 +29,8 @@ from bot.domain.model import (
     Skip,
     Window,
 )
-from bot.domain.occurrences import begin_by, next_night, now_window, occurrence, pattern_window, usual
+from bot.domain.news import News, NewsKind
+from bot.domain.occurrences import begin_by, next_night, now_window, occurrence, pattern_window, rebase_now, usual
 from bot.domain.policy import Policy
 from bot.domain.spoken import lasting_words
 from bot.domain.times import Which, WindowWish
@@ -56,12 +57,8 @@ def agree(
     standing = wish.which is Which.STANDING
     label = "" if standing else label
     window = now_window(draft.now, policy) if wish.which is Which.NOW else _window_of(wish)
-    takes = usual(machine, policy)
-    if window and (left := window.end - max(window.start, draft.now)) < takes:
-        short = f"that leaves {lasting_words(left)}" if left >= timedelta(minutes=1) else "that is over"
-        works = "now, or another time" if takes <= policy.now_within + policy.now_lasts else "a longer time"
-        why = f"{short}, and a restart of {machine.name} takes about {lasting_words(takes)}; what works: {works}"
-        raise NotPossible(what=wish.echo, why=why)
+    if window is not None:
+        _long_enough(draft, machine, wish, window, policy)
     if standing and wish.pattern is None:
         raise ValueError("a standing wish without a pattern")
     kind = AgreementKind.STANDING if standing else AgreementKind.NAMED
@@ -89,9 +86,30 @@ def agree(
     return _open(draft, made, On.AGREE, f"{machine.name}: {wish.echo}" + (f", for #{label}" if label else ""))
 
 
+def _long_enough(draft: Draft, machine: Machine, wish: WindowWish, window: Window, policy: Policy) -> None:
+    """Refuse a window that cannot hold a restart, announced as long before as it is: it would go by unused."""
+    takes = usual(machine, policy)
+    call = policy.last_call_now if wish.which is Which.NOW else policy.last_call
+    begins = max(window.start, draft.now + call)
+    if window.end - begins >= takes:
+        return
+    left = window.end - max(window.start, draft.now)
+    short = f"that leaves {lasting_words(left)}" if left >= timedelta(minutes=1) else "that is over"
+    works = "now, tonight, or tomorrow" if takes <= policy.now_within + policy.now_lasts else "a longer time"
+    announced = f", announced {lasting_words(call)} before" if begins > window.start else ""
+    why = f"{short}, and a restart of {machine.name} takes about {lasting_words(takes)}{announced}"
+    raise NotPossible(what=wish.echo, why=why, works=works)
+
+
 def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip, ...]:
-    """The "not now" of other people that already stand against an agreement's next occurrence: they beat a later yes too."""
-    return _beaten(draft, agreement, policy, objections_to(draft, agreement.machine, agreement.person))
+    """The "not now" that already stand against an agreement's next occurrence: those of other people, which beat a later yes too, and those
+    that its own person said since."""
+    own = [
+        no
+        for no in draft.machines[agreement.machine].not_nows
+        if no.by == agreement.person and no.said is not None and no.said >= agreement.made
+    ]
+    return _beaten(draft, agreement, policy, [*own, *objections_to(draft, agreement.machine, agreement.person)])
 
 
 def objections_to(draft: Draft, machine: MachineId, person: PersonId) -> list[NotNow]:
@@ -114,6 +132,13 @@ def _beaten(draft: Draft, agreement: Agreement, policy: Policy, said: list[NotNo
     return tuple(Skip(window.start, by) for by in sorted({no.by for no in said if _overlap(no.window, window)}))
 
 
+def begin_again(draft: Draft, agreement: Agreement, policy: Policy) -> None:
+    """A "now" that had to wait begins at this moment; a "not now" that stands for this time beats it too."""
+    moved = rebase_now(agreement, draft.now, policy)
+    if moved != agreement:
+        draft.put(replace(moved, skips=(*moved.skips, *objections(draft, moved, policy))))
+
+
 def withdraw(draft: Draft, agreement: Agreement, by: PersonId, why: str = "") -> Agreement:
     """An owner (any of the machine) takes an agreement back; for a standing one this ends all its occurrences.
 
@@ -134,11 +159,22 @@ def withdraw(draft: Draft, agreement: Agreement, by: PersonId, why: str = "") ->
     return step(draft, agreement, On.TAKEN_BACK, by=by, why=why)
 
 
-def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tuple[Agreement, ...]:
+def take_back(draft: Draft, machine: Machine, found: list[Agreement], by: PersonId) -> None:
+    """Take several agreements of a machine back; whoever gave one hears once that another owner did. Raises as :func:`withdraw`."""
+    for agreement in found:
+        withdraw(draft, agreement, by)
+    for to in sorted({agreement.person for agreement in found} - {by, BOT}):
+        draft.tell(News(NewsKind.UNAGREED, to, machine=machine, who=by))
+
+
+def not_now(
+    draft: Draft, machine: Machine, by: PersonId, policy: Policy, counted: tuple[str, ...] = ()
+) -> tuple[Agreement, ...]:
     """An owner says "not now": the machine's current or next window is not used, nor any other that overlaps its beginning.
 
     That is: of each open agreement, the occurrence that begins before the soonest one is over. A named one-time window is skipped whole,
-    a standing one this once; one by the terms is not skipped. Returns the agreements as they are now; empty if there was nothing to skip.
+    a standing one this once; one by the terms, or by which a power cycle goes already, is not skipped. ``counted``: the returning leases
+    for which others wait, so that it counts. Returns the agreements as they are now; empty if there was nothing to skip.
     Raises NotYours.
     """
     if by not in machine.owners:
@@ -147,14 +183,19 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
     coming = [
         (agreement, window)
         for agreement in open_of(draft, machine.uuid)
-        if not agreement.firm and (window := occurrence(agreement, draft.now, policy, takes))
+        if not agreement.firm
+        and not in_use(draft, agreement)
+        and (window := occurrence(agreement, draft.now, policy, takes))
     ]
     fresh = [window for agreement, window in coming if draft.now <= begin_by(agreement, window, takes, policy)]
     if not coming:
         return ()
     soonest = min(fresh or [window for _, window in coming], key=lambda window: window.start)
     kept = tuple(no for no in machine.not_nows if no.window.end > draft.now)
-    draft.put(replace(draft.machines[machine.uuid], not_nows=(*kept, NotNow(by, soonest))))
+    draft.put(replace(draft.machines[machine.uuid], not_nows=(*kept, NotNow(by, soonest, draft.now, counted))))
+    for label in counted:
+        lease = draft.leases[label]
+        draft.put(replace(lease, not_nows=lease.not_nows + 1))
     return tuple(
         step(
             draft,
@@ -169,12 +210,27 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
     )
 
 
+def refuse(draft: Draft, machine: Machine, by: PersonId, window: Window, policy: Policy) -> None:
+    """An owner's no to a window whose power cycle has begun: it beats every other yes for that time, the open ones and later ones."""
+    machine = draft.machines[machine.uuid]
+    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now)
+    draft.put(replace(machine, not_nows=(*kept, NotNow(by, window, draft.now))))
+    for agreement in open_of(draft, machine.uuid):
+        coming = occurrence(agreement, draft.now, policy, usual(machine, policy))
+        if not agreement.firm and coming is not None and _overlap(coming, window):
+            skips = (*agreement.skips, Skip(coming.start, by))
+            step(draft, agreement, On.SKIPPED, by=by, why=f"not now: {machine.name}", skips=skips)
+
+
 def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agreement, ...]:
     """Take back one's own "not now" of occurrences that are not over. Returns the agreements that changed; another's stays."""
     machine = draft.machines[machine.uuid]
     kept_nos = tuple(no for no in machine.not_nows if no.by != by)
     if kept_nos != machine.not_nows:
         draft.put(replace(machine, not_nows=kept_nos))
+    for no in machine.not_nows:
+        if no.by == by and no.window.end > draft.now:
+            _uncount(draft, no)
     changed = []
     for agreement in open_of(draft, machine.uuid):
         kept = tuple(
@@ -187,6 +243,14 @@ def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agr
                 step(draft, agreement, On.CHANGED, by=by, why=f"not now taken back: {machine.name}", skips=kept)
             )
     return tuple(changed)
+
+
+def _uncount(draft: Draft, no: NotNow) -> None:
+    """It was taken back in time: it counts no more for the leases for which it did."""
+    for label in no.counted:
+        lease = draft.leases.get(label)
+        if lease is not None and lease.not_nows:
+            draft.put(replace(lease, not_nows=lease.not_nows - 1))
 
 
 # ---- by the terms -------------------------------------------------------------------------------------------------

@@ -37,7 +37,20 @@ class UnknownKind(Refusal):
 
 
 class UnknownMachine(Refusal):
-    """No such machine, or not registered; facts: machine, machines (of the person)."""
+    """No such machine, or not registered; facts: machine, machines (of the person), there (what can be named instead, for an admin),
+    seen (it is vCenter that does not have it)."""
+
+
+class Known(Refusal):
+    """A machine that is registered already; facts: machine, owners, wanted (who was named now)."""
+
+
+class NoAnswer(Refusal):
+    """Somebody who can answer nothing: a bot, a guest, gone or unknown; facts: person (id), why."""
+
+
+class Over(Refusal):
+    """A number, or a restart, that is over; facts: number (as it is typed), what (it was), who (had it), when (it ended), why."""
 
 
 class NotYours(Refusal):
@@ -109,4 +122,4 @@ class Paused(Refusal):
 
 
 class NotPossible(Refusal):
-    """The state does not allow it; facts: what, why."""
+    """The state does not allow it; facts: what, why, works (what can be said instead, in words)."""

@@ -247,6 +247,8 @@ class _Play:
         if card.aside is not None or card.doubted:
             return None
         label, after = self.takes.get(card.name), self.nexts.get(card.name)
+        if label == wanted and label is not None and label not in self.books.leases:  # offered to whoever asks
+            return _Free(self.now, self.now, card.name, "free_now")
         if label is None:
             elsewhere = self.sight is not None and self.sight.settings(card)
             return None if elsewhere else _Free(self.now, self.now, card.name, "free_now")
@@ -269,7 +271,7 @@ class _Play:
         lease = self.books.leases.get(label)
         if lease is None or lease.state not in OPEN_LEASE:  # an offer: whoever has it stands in the line
             person = self.books.requests[int(label)].person if label.isdigit() else ""
-            return _Free(self.now, self.now, slot, "reserved", person, self.now)
+            return _Free(self.now, self.now, slot, "reserved", person)
         if lease.fault:
             return None
         if lease.state is LeaseState.RETURNING:

@@ -49,6 +49,7 @@ class Wanted:
     length: Length  # until when
     because: str = ""  # reason, raw
     window: WindowWish | None = None  # when the machine may restart; None: not said
+    counted: bool = False  # the number was said, not filled in
 
 
 class Requests(Protocol):
@@ -194,8 +195,10 @@ def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wan
 
 
 def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy) -> Request:
-    """The same asked again: `until` and `restart` change the waiting request; nothing new is refused."""
+    """The same asked again: `until`, `restart` and fewer cards change the waiting request at its place; nothing new, or more, is refused."""
     changed = replace(old)
+    if wanted.counted and wanted.count < old.count and old.state is RequestState.QUEUED:
+        changed = wake(replace(old, count=wanted.count))
     if wanted.length != Length():
         changed = replace(changed, terms=replace(old.terms, length=wanted.length))
     if wanted.because:
@@ -208,6 +211,7 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
         windows.agree(draft, draft.machines[old.machine], person, wanted.window, policy, label=str(old.number))
         changed = wake(changed)
     fields: dict[str, Any] = {
+        "count": changed.count,
         "terms": changed.terms,
         "because": changed.because,
         "ask_first": changed.ask_first,

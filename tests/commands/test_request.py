@@ -50,7 +50,7 @@ def test_the_answer_names_place_terms_and_asks_about_the_restart(house: House) -
     text = text_of(reply)
     assert "vm-r" in text
     assert "restart" in text
-    assert reply.buttons and all(button.says.startswith("window vm-r ") for button in reply.buttons)
+    assert reply.buttons and all(button.says.startswith("window #2 ") for button in reply.buttons)
 
 
 @pytest.mark.parametrize(

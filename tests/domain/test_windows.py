@@ -413,8 +413,9 @@ def test_shorter_than_a_restart_is_refused_when_it_is_agreed() -> None:
     draft = sheet(at("2026-11-27 23:50"))
     with pytest.raises(NotPossible) as refusal:
         say(draft, ADA, "any time today")
-    why = "that leaves 10 min, and a restart of vm-r takes about 15 min; what works: now, or another time"
-    assert refusal.value.facts == {"what": "any time today", "why": why}
+    why = "that leaves 10 min, and a restart of vm-r takes about 15 min, announced 10 min before"
+    works = "now, tonight, or tomorrow"
+    assert refusal.value.facts == {"what": "any time today", "why": why, "works": works}
     slow = sheet(NOON, machine=replace(VM, durations_s=(4000,)))
     with pytest.raises(NotPossible):
         say(slow, ADA, "at 18:00")

@@ -35,7 +35,7 @@ BAD = [
     ("release", "no card"),
     ("release T4-9", "T4-1"),
     ("release #77", "#77"),
-    ("release T4-1", "nobody has it"),
+    ("release T4-1", "nobody has T4-1"),
     ("extend 4h", "no card"),
     ("keep", "no card"),
     ("accept now", "nothing is offered"),

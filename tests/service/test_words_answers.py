@@ -42,7 +42,7 @@ def says(reply: Reply) -> list[str]:
 def test_a_request_that_waits_is_told_its_place_times_fact_restart_terms_and_asked() -> None:
     asked = w.request(asked=w.NOW)
     said = w.text(words.requested(w.scene(asked, *BUSY), asked))
-    assert said.startswith("You are next in line for 1 T4 on vm-r.")
+    assert said.startswith("You are first in line for 1 T4 on vm-r (#12).")
     assert "Likely by tomorrow 18:06, at the latest" in said and "ada's time ends tomorrow 18:00" in said
     assert "vm-r restarts once (about 6 min)" in said and "Terms:" in said
     assert "May I restart vm-r when it is your turn?" in said
@@ -52,7 +52,7 @@ def test_a_free_card_is_said_to_be_free_and_nothing_is_promised_as_held() -> Non
     asked = w.request(asked=w.NOW)
     reply = words.requested(w.scene(asked), asked)
     said = w.text(reply)
-    assert said.startswith("1 T4 is free, and you are next in line") and "at the latest" not in said
+    assert said.startswith("1 T4 is free, and you are first in line") and "at the latest" not in said
     assert "May I restart" not in said and "I ask you in a direct message" in said, "the offer is the one question"
     assert says(reply) == ["release #12"]
 
@@ -60,9 +60,9 @@ def test_a_free_card_is_said_to_be_free_and_nothing_is_promised_as_held() -> Non
 @pytest.mark.parametrize(
     ("hour", "expected"),
     [
-        (8, ["window vm-r today", "window vm-r today 18:00-22:00", "window vm-r ask"]),
-        (19, ["window vm-r today", "window vm-r tonight", "window vm-r ask"]),
-        (22, ["window vm-r now", "window vm-r nights", "window vm-r ask"]),
+        (8, ["window #12 today", "window #12 today 18:00-22:00", "window #12 ask"]),
+        (19, ["window #12 today", "window #12 tonight", "window #12 ask"]),
+        (22, ["window #12 now", "window #12 nights", "window #12 ask"]),
     ],
 )
 def test_the_answers_offered_still_fit_today(hour: int, expected: list[str]) -> None:
@@ -75,7 +75,7 @@ def test_the_answers_offered_still_fit_today(hour: int, expected: list[str]) -> 
 
 def test_a_card_that_is_free_may_be_had_now_by_who_passed_it() -> None:
     said = says(words.why(w.scene(w.PASSED), w.BOB, w.PASSED))
-    assert said[:2] == ["window vm-r now", "window vm-r tonight"]
+    assert said[:2] == ["window #12 now", "window #12 tonight"]
 
 
 def test_a_card_that_comes_in_the_night_is_not_asked_for_in_the_evening() -> None:
@@ -83,13 +83,13 @@ def test_a_card_that_comes_in_the_night_is_not_asked_for_in_the_evening() -> Non
     scene = w.scene(asked)
     times = {12: replace(scene.promises[12], likely=w.NOW.replace(hour=21, minute=30), cause="own_end")}
     assert says(words.requested(replace(scene, promises=times), asked))[:2] == [
-        "window vm-r today", "window vm-r tonight",
+        "window #12 today", "window #12 tonight",
     ]  # fmt: skip
 
 
 def test_a_card_likely_tomorrow_is_not_asked_for_today() -> None:
     asked = w.request(asked=w.NOW)
-    assert says(words.requested(w.scene(asked, *BUSY), asked))[0] == "window vm-r now"
+    assert says(words.requested(w.scene(asked, *BUSY), asked))[0] == "window #12 now"
 
 
 def test_an_agreed_time_is_repeated_and_one_that_is_too_early_is_said_to_be() -> None:
@@ -153,7 +153,7 @@ def test_given_back_without_a_time_asks_for_one() -> None:
     assert said.startswith("T4-2 is given back, thank you. It still sits in vm-python")
     assert "bob waits for it" in said and "Your card T4-1 stays." in said
     assert "When may vm-python restart (about 5 min)?" in said
-    assert says(reply) == ["window vm-python when done", "window vm-python tonight", "window vm-python now"]
+    assert says(reply) == ["window #7b when done", "window #7b tonight", "window #7b now"]
 
 
 def test_given_back_with_a_time_says_it_and_asks_nothing() -> None:
@@ -275,7 +275,9 @@ def test_not_now_says_what_comes_next() -> None:
 
 def test_a_stop_that_comes_after_the_shutdown_says_that_it_cannot_be_called_back() -> None:
     assert "cannot be called back" in w.text(words.stopped(w.scene(), w.move(MoveState.UNDOING)))
-    assert "not switched off" in w.text(words.stopped(w.scene(), w.move(MoveState.PLANNED)))
+    late = w.text(words.not_now(w.scene(), w.R, w.move(MoveState.UNDOING)))
+    assert late.startswith("Too late to leave vm-r on: it is shutting down. It is started again as soon as it is off.")
+    assert "Nothing is changed" in late
 
 
 # ---- everything keeps the rules ------------------------------------------------------------------------------------
@@ -306,6 +308,7 @@ EVERY: dict[str, Callable[[words.Scene], Reply]] = {
     "windows": lambda s: words.windows(s, w.R),
     "not now": lambda s: words.not_now(s, w.TRAIN, [w.agreement(machine=w.TRAIN)]),
     "stopped": lambda s: words.stopped(s, w.move()),
+    "nothing restarts": lambda s: words.nothing_restarts(s, w.R),
     "seen_to": lambda s: words.seen_to(s, w.move(MoveState.DROPPED)),
     "started": lambda s: words.started(s, w.R),
     "adopted": lambda s: words.adopted(s, w.lease()),

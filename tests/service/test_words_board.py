@@ -73,7 +73,7 @@ def test_each_card_says_who_has_it_and_what_comes_next() -> None:
         ((w.ACTIVE,), "bob · vm-r until tomorrow 18:00"),
         ((replace(w.ACTIVE, over_time=True),), "bob · vm-r, its time is over: stays until somebody asks"),
         ((w.MOVING,), "on its way to bob · vm-r"),
-        ((w.RESERVED, w.standing()), "reserved for bob · vm-r, restarts every day 22:00-06:00 (Europe/Berlin)"),
+        ((w.RESERVED, w.standing()), "reserved for bob · vm-r, restarts in its next agreed time, between today 22:00 and tomorrow 06:00"),
         ((w.OFFERED, Hold("T4-3", Turn.HAS, "12")), "kept for bob · vm-r, answer by today 15:10"),
         ((replace(w.cards()["T4-3"], doubted=True),), "being checked: my books and vCenter did not agree"),
         (
@@ -153,6 +153,8 @@ def test_as_of_is_never_older_than_what_it_tells() -> None:
 
 def test_paused_is_on_the_board_with_name_and_reason() -> None:
     said = w.text(board(paused=f"{w.DANA.id} the host is patched"))
+    assert said.startswith("Paused · 4 cards in esx-01: "), "the headline alone is what the pin and a notification show"
+    assert not w.text(board()).startswith("Paused")
     assert "Paused by dana: the host is patched. Nothing restarts until an admin resumes." in said
 
 
@@ -164,7 +166,7 @@ def test_the_board_pings_nobody() -> None:
 def test_status_and_mine_say_you() -> None:
     scene = w.scene(w.lease(), w.RETURNING, w.request(14, w.ADA, w.TRAIN))
     said = w.text(words.status(scene, w.ADA.id))
-    assert said.startswith("You have 1 card and are next in line. 4 cards in esx-01")
+    assert said.startswith("You have 1 card and are first in line. 4 cards in esx-01")
     mine = words.mine(scene, w.ADA.id)
     assert "#7 T4-1 in vm-python, yours until tomorrow 18:00" in w.text(mine)
     assert "#7b T4-2 in vm-python, given back" in w.text(mine) and "Your machines: vm-python and vm-train." in w.text(

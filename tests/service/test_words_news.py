@@ -53,6 +53,9 @@ TO_ONE = frozenset(
         NewsKind.FREE_UNUSED,
         NewsKind.OVER_TIME,
         NewsKind.LAST_CALL,
+        NewsKind.OWNERS,
+        NewsKind.ACTED,
+        NewsKind.UNAGREED,
     }
 )
 """Told to one person, never in public."""
@@ -155,7 +158,7 @@ def test_shortly_before_midnight_nobody_is_offered_the_rest_of_today() -> None:
     late = datetime(2026, 3, 17, 22, 55, tzinfo=UTC)
     item = News(NewsKind.ASK_WINDOW, w.BOB.id, lease=w.RESERVED, machine=w.R)
     reply = words.news(item, w.books(w.RESERVED), late, w.POLICY)
-    assert [b.says for b in reply.buttons] == ["window vm-r now", "window vm-r tonight"]
+    assert [b.says for b in reply.buttons] == ["window #12 now", "window #12 tonight"]
 
 
 def test_who_gives_a_card_is_not_told_that_it_is_theirs() -> None:
@@ -168,10 +171,10 @@ def test_who_gives_a_card_is_not_told_that_it_is_theirs() -> None:
 def test_a_return_asks_for_the_cheapest_moment_first() -> None:
     reply = told(NewsKind.ASK_WINDOW, w.ADA.id, lease=w.RETURNING, machine=w.PYTHON)
     assert [b.says for b in reply.buttons] == [
-        "window vm-python when done", "window vm-python tonight", "window vm-python now",
+        "window #7b when done", "window #7b tonight", "window #7b now",
     ]  # fmt: skip
     receiver = told(NewsKind.ASK_WINDOW, w.BOB.id, lease=w.RESERVED, machine=w.R)
-    assert [b.says for b in receiver.buttons] == ["window vm-r now", "window vm-r today", "window vm-r tonight"]
+    assert [b.says for b in receiver.buttons] == ["window #12 now", "window #12 today", "window #12 tonight"]
 
 
 def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
@@ -201,7 +204,7 @@ def test_back_in_line_asks_for_what_is_missing(why: RestWhy) -> None:
         assert "another machine" in w.text(reply)
         assert not any(b.says.startswith("window") for b in reply.buttons)
     else:
-        assert any(b.says.startswith("window vm-r") for b in reply.buttons)
+        assert any(b.says.startswith("window #12") for b in reply.buttons)
 
 
 def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:

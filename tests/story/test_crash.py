@@ -52,7 +52,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             made.stage.quietly("dana", f"drain {card} because it is kept as a spare")
         made.stage.quietly("ada", f"request 1 on {GIVER} restart now")
         assert made.run(lambda: any("yours until" in text for text in made.stage.dms("ada"))), made.log()
-        assert "next in line" in made.stage.quietly("bob", "request 1 restart now")
+        assert "first in line" in made.stage.quietly("bob", "request 1 restart now")
         made.settle()
         made.stop(bot)
         yield Scene(made, made.keep())

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain import hours
+from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, TooLate, TooLong
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
     BOT,
+    AgreementState,
+    Books,
     CallKind,
     Lease,
     LeaseState,
@@ -54,9 +56,24 @@ def release(
     :returns: what returns: the lease, a part of it (#12b), or the ended lease if nothing had to come off
     """
     if not owns(draft, lease, by):
-        raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
+        raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state not in OPEN_LEASE:
         raise TooLate(state=str(lease.state), number=lease.label, why="it is over already")
+    was = lease.state
+    lease = _released(draft, lease, slots, by, reason)
+    if was is not LeaseState.RETURNING:
+        _tell_holder(draft, lease, by, reason)
+    return lease
+
+
+def _tell_holder(draft: Draft, lease: Lease, by: PersonId, what: str) -> None:
+    """Whoever has a card hears at once what somebody else did with it."""
+    if by not in (lease.person, BOT):
+        draft.tell(News(NewsKind.ACTED, lease.person, lease=lease, who=by, reason=what))
+
+
+def _released(draft: Draft, lease: Lease, slots: tuple[SlotId, ...] | None, by: PersonId, reason: str) -> Lease:
+    """By the state it is in."""
     some = slots is not None and set(slots) < set(lease.slots)
     match lease.state:
         case LeaseState.RETURNING:
@@ -94,12 +111,13 @@ def put_asked(move: Move, label: str) -> bool:
 def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> Lease:
     """A later end. While others wait: once, and at most 24 h. Said of a lease that returns, it means keep.
 
+    :raises NotYours: said by another than its holder, also by an owner of its machine: whose time it is alone decides for how long
     :raises NotLater: the card is theirs for as long already
     :raises TooLong: with the longest that is allowed
     :raises NoLonger: nothing longer is allowed now
     """
-    if not owns(draft, lease, person.id):
-        raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
+    if person.id != lease.person:
+        raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state is LeaseState.RETURNING:
         lease = keep(draft, lease, person.id)
     if lease.state is not LeaseState.ACTIVE or lease.end is None or lease.active_since is None:
@@ -165,10 +183,11 @@ def _within(
 def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
     """Not given back after all: yes until somebody was offered the slot, or the shutdown was asked.
 
+    :raises NotYours: said by another than its holder, or who gave it back for them
     :raises Promised: who was promised it, and when
     """
-    if not owns(draft, lease, by):
-        raise NotYours(what=f"#{lease.label}", owners=(lease.person,))
+    if not (by == lease.person or (by == lease.ended_by and owns(draft, lease, by))):
+        raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state is LeaseState.ACTIVE:
         return lease
     if lease.state is not LeaseState.RETURNING:
@@ -184,7 +203,29 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
         raise NotPossible(what="keep", why=f"#{lease.label} never worked here")
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
+    _tell_holder(draft, lease, by, "kept")
+    _unagree(draft, lease)
     return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)
+
+
+def _unagree(draft: Draft, lease: Lease) -> None:
+    """What was agreed for its return alone is for nothing now: its machine is not restarted for it. A night by the terms is taken back
+    by the next round, which edits its announcement."""
+    for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
+        mine = agreement.machine == lease.machine and agreement.label == lease.label and not agreement.firm
+        if mine and agreement.state is AgreementState.OPEN and agreement.made >= lease.changed:
+            windows.withdraw(draft, agreement, BOT, f"#{lease.label} is kept")
+
+
+def keepable(books: Books, lease: Lease) -> bool:
+    """Whether ``keep`` of its holder would be heard: nobody was promised it, no restart runs for it, and no admin took it back."""
+    promised = any(h.turn is Turn.NEXT and h.slot in lease.slots for h in books.holds)
+    moves = (m for m in books.moves.values() if m.state in UNDER_WAY)
+    runs = any(w.label == lease.label for m in moves for w in m.wishes)
+    machine = books.machines.get(lease.machine)
+    its_own = lease.ended_by in (BOT, lease.person) or (machine is not None and lease.ended_by in machine.owners)
+    back = lease.state is LeaseState.RETURNING and lease.active_since is not None
+    return back and its_own and not promised and not runs
 
 
 def _promised(draft: Draft, slot: SlotId, after: str) -> None:
@@ -231,8 +272,12 @@ def adopt(
     *,
     by: PersonId,
     policy: Policy,
+    tell: bool = True,
 ) -> Lease:
-    """Make a device that sits on a machine without a lease a lease of its own: number, terms, and the clock starts now."""
+    """Make a device that sits on a machine without a lease a lease of its own: number, terms, and the clock starts now.
+
+    :param tell: its holder hears of it, if another says it; False: they hear at once of what comes next
+    """
     if person.id not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
     for slot in slots:
@@ -259,4 +304,6 @@ def adopt(
         active_since=draft.now,
         end=end_of(length, draft.now, person.zone, policy),
     )
+    if tell:
+        _tell_holder(draft, lease, by, "adopted")
     return step(draft, lease, On.ADOPT, by=by, new=True, why=f"{', '.join(slots)} on {machine.name}")

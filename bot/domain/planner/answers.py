@@ -25,18 +25,22 @@ from bot.domain.times import Which, WindowWish
 
 
 def accept(draft: Draft, request: Request, person: Person, wish: WindowWish | None, policy: Policy) -> Lease | Request:
-    """Take an offered device with a window. Also said by somebody who passed: it ends the rest, the next round decides.
+    """Take an offered device with a window. Also said by somebody who passed: it ends the rest, the next round decides; and by somebody
+    to whom nothing is offered yet: then the window is agreed for when it is their turn.
 
     :returns: the lease, or the queued request if its slots went aside and none is equal
     """
     machine = draft.machines.get(request.machine)
     if machine is None or person.id not in machine.owners:
         raise NotYours(what=f"#{request.number}", owners=(request.person,))
-    if request.state is RequestState.QUEUED and request.rest is not None and request.rest.why is not RestWhy.MACHINE:
+    stranded = request.rest is not None and request.rest.why is RestWhy.MACHINE
+    if request.state is RequestState.QUEUED and not stranded and (request.rest is not None or wish is not None):
         if wish is not None:
             windows.agree(draft, machine, person, wish, policy, label=str(request.number))
-        fields: dict[str, Any] = {"rest": None, "silences": 0, "ask_first": wish is None}
-        return step(draft, request, On.CHANGED, by=person.id, why="wants it after all", **fields)
+        ask_first = wish is None or wish.which is Which.ASK
+        fields: dict[str, Any] = {"rest": None, "silences": 0, "ask_first": ask_first}
+        why = "wants it after all" if request.rest is not None else "named a time"
+        return step(draft, request, On.CHANGED, by=person.id, why=why, **fields)
     if request.state is not RequestState.OFFERED or request.offer is None or draft.now >= request.offer.accept_by:
         raise TooLate(state=str(request.state), number=str(request.number), why="nothing is offered for it now")
     if wish is None or wish.which is Which.ASK:

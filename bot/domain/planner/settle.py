@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-from bot.domain import hours
+from bot.domain import hours, windows
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import On, step
+from bot.domain.lifecycle import OPEN_LEASE, On, step
 from bot.domain.model import (
+    Hold,
     LeaseState,
     Machine,
     Person,
+    PersonId,
     Request,
     RequestState,
     Rest,
@@ -20,29 +23,48 @@ from bot.domain.model import (
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.planner.holds import after_aside, back, let_go, swap
-from bot.domain.planner.spots import People, is_open, spots, window_known
+from bot.domain.planner.spots import People, expected_free, is_open, spots, window_known
 from bot.domain.policy import Policy
 from bot.domain.questions import wanted_key
-from bot.domain.queue import line, tell_offer
+from bot.domain.queue import leave, line, tell_offer
 from bot.domain.sight import Sight
 
 
 def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
     """Rests that end, offers that run out or lose their slot, machines and people that are gone."""
+    for who in [id for id, known in people.items() if not known.active]:
+        _left(draft, who, people)
     for request in line(draft):
         person = people.get(request.person)
         machine = draft.machines.get(request.machine)
-        if person is not None and not person.active:
-            draft.free(str(request.number))
-            step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
-            once = f"{request.person}:{request.number}"
-            draft.tell(News(NewsKind.PERSON_LEFT, ADMINS, once=once, who=request.person, request=request))
-        elif machine is None or machine.gone or request.person not in machine.owners:
+        if machine is None or machine.gone or request.person not in machine.owners:
             _lost_machine(draft, request, machine, person, policy)
         elif request.state is RequestState.OFFERED:
             _settle_offer(draft, sight, request, person, policy)
         elif request.rest is not None:
             _settle_rest(draft, sight, request)
+
+
+def _left(draft: Draft, who: PersonId, people: People) -> None:
+    """Somebody left the workspace: out of the line, and the admins hear once of all that is still theirs, for nobody else ends it."""
+    for request in [request for request in line(draft) if request.person == who]:
+        leave(draft, request, "withdrawn")
+        step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
+    over = (r for r in draft.requests.values() if r.person == who and r.state is RequestState.WITHDRAWN)
+    out = [
+        request for request in over if request.changed == draft.now
+    ]  # also by the rules of leases, in this very round
+    lent = [lease for lease in draft.leases.values() if lease.person == who and lease.state in OPEN_LEASE]
+    alone = [m for m in draft.machines.values() if who in m.owners and not any(_here(people, o) for o in m.owners)]
+    if out or lent or alone:
+        machine = min(alone, key=lambda m: m.name, default=None)
+        news = News(NewsKind.PERSON_LEFT, ADMINS, once=who, who=who, request=out[0] if out else None, machine=machine)
+        draft.tell(news)
+
+
+def _here(people: People, person: PersonId) -> bool:
+    known = people.get(person)
+    return known is None or known.active
 
 
 def _lost_machine(
@@ -56,9 +78,8 @@ def _lost_machine(
     zone = person.zone if person else policy.zone
     until = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
     why = "its machine is gone" if machine is None or machine.gone else "you do not own its machine any more"
-    back(draft, request, On.MACHINE_LOST, why, rest=Rest(RestWhy.MACHINE, draft.now, until))
-    news = News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, until=until, reason=why)
-    draft.tell(replace(news, once=f"machine:{request.number}:{request.machine}"))
+    request = back(draft, request, On.MACHINE_LOST, why, rest=Rest(RestWhy.MACHINE, draft.now, until))
+    draft.tell(News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, until=until, reason=why))
 
 
 def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
@@ -83,6 +104,47 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
             until = request.offer.accept_by if request.offer else None
             slots, zone = tuple(h.slot for h in found), person.zone if person else policy.zone
             tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=until, zone=zone)
+        return
+    _keep_true(draft, sight, request, person, policy)
+
+
+SHIFTED = timedelta(minutes=5)
+"""An expected time that moves by less is not told again."""
+
+
+def _keep_true(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
+    """When the devices of an open offer are there by now, or at another time than it says, its message is edited."""
+    offer, held = request.offer, draft.held(str(request.number))
+    if offer is None:
+        return
+    free_at = _free_at(draft, held, request)
+    if free_at is None and any(h.turn is Turn.NEXT and not _on_own(draft, h.slot, request) for h in held):
+        return  # a time that is not known just now is told when it is known again
+    if (free_at is None) == (offer.free_at is None):
+        late = free_at is not None and offer.free_at is not None and free_at > draft.now
+        if not late or free_at is None or offer.free_at is None or abs(free_at - offer.free_at) < SHIFTED:
+            return
+    request = replace(request, offer=replace(offer, free_at=free_at))
+    draft.put(request)
+    word = sight.word(request.machine, draft.now, policy.reading_stale)
+    _, what = windows.works(word, draft.now, policy)
+    slots, zone = tuple(h.slot for h in held), person.zone if person else policy.zone
+    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=offer.accept_by, reason=what, zone=zone)
+
+
+def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request) -> datetime | None:
+    """When all that is offered is there; None: it is there, or nobody knows."""
+    coming = [h.slot for h in held if h.turn is Turn.NEXT and not _on_own(draft, h.slot, request)]
+    leases = [draft.leases.get(draft.holder(slot, Turn.HAS) or "") for slot in coming]
+    times = [expected_free(draft, lease) if lease is not None else None for lease in leases]
+    known = [at for at in times if at is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def _on_own(draft: Draft, slot: SlotId, request: Request) -> bool:
+    """Whether a slot sits on the request's own machine: it is handed on there."""
+    lease = draft.leases.get(draft.holder(slot, Turn.HAS) or "")
+    return lease is not None and lease.machine == request.machine
 
 
 def _silent(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:

@@ -10,7 +10,7 @@ from bot.domain.queue import line
 from bot.service.ports import Code, LineOf, Name, Reply, When
 from bot.service.verbs import Verb
 from bot.service.words.answers_cards import forced as forced_card
-from bot.service.words.board import View, paused_by
+from bot.service.words.board import View, card_words, paused_by
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -22,6 +22,7 @@ from bot.service.words.common import (
     command,
     count_of,
     head,
+    it_is,
     listed,
     ln,
     machine_word,
@@ -38,12 +39,12 @@ MACHINES_SHOWN = 15
 
 MACHINES = button("All machines", "machine list")
 
-
 VOIDS = (
     "This makes a new token for its agent and shows it once. If it has one, that is void from then on: an agent that runs there "
     "reports nothing any more until it has the new one."
 )
 """Asked before a token is made by a button, which may be an old one."""
+
 
 # ---- machines --------------------------------------------------------------------------------------------------------
 
@@ -87,8 +88,15 @@ def machine_owners(scene: Scene, machine: Machine) -> Reply:
         ln(
             "They may ask for cards for it and agree to its restarts. Times agreed by somebody who is no owner any more no longer hold."
         ),
+        ln("Those who own it now, and those who did, are told."),
+        _under_way(scene, machine),
         buttons=(MACHINES,),
     )
+
+
+def _under_way(scene: Scene, machine: Machine) -> LineOf | None:
+    going = any(m.machine == machine.uuid and m.state in UNDER_WAY for m in scene.books.moves.values())
+    return ln("A restart of it is under way just now; it comes on again.") if going else None
 
 
 def machine_list(scene: Scene) -> Reply:
@@ -167,15 +175,28 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
 
 def undrained(scene: Scene, cards: Sequence[Card]) -> Reply:
     """The answer to ``undrain``: the cards may be lent again."""
-    waiting = next((r for r in line(scene.books) if cards and r.kind == cards[0].kind), None)
+    view = View(scene.books, scene.seen, scene.now)
+    lent = [c for c in cards if view.lease(c.name) is not None]
     many = len(cards) != 1
+    again = "may be lent again" if len(lent) < len(cards) else f"may be lent again when {it_is(len(cards))} given back"
     return say(
-        head(slots_of(c.name for c in cards), f" {'are' if many else 'is'} back in the pool and may be lent again."),
-        ln(Name(waiting.person), f" is first in line, for {wanted(waiting)}.")
-        if waiting is not None
-        else ln("Nobody waits for one just now."),
+        head(slots_of(c.name for c in cards), f" {'are' if many else 'is'} back in the pool and {again}."),
+        *[ln(Code(c.name), " ", card_words(view, c, scene.policy), ".") for c in lent[:4]],
+        _who_takes(scene, cards[0].kind if cards else ""),
         buttons=(button("Who has what", "status"), QUEUE),
     )
+
+
+def _who_takes(scene: Scene, kind: str) -> LineOf:
+    """Who is first to get a card of a kind; whoever rests keeps the place, and gets none."""
+    waiting = [r for r in line(scene.books) if r.kind == kind]
+    first = next((r for r in waiting if r.rest is None), None)
+    if first is not None:
+        return ln(Name(first.person), f" is first in line, for {wanted(first)}.")
+    if not waiting:
+        return ln("Nobody waits for one just now.")
+    names = listed(Name(p) for p in list(dict.fromkeys(r.person for r in waiting))[:3])
+    return ln("Nobody would take one just now: in line, but not asked for now, ", names, ".")
 
 
 def forced(scene: Scene, left: Request | Lease, reason: str) -> Reply:

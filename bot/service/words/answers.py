@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from bot.domain.hours import next_working_day_end
+from bot.domain.lifecycle import comes_on
 from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, Turn
-from bot.domain.queue import place
+from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.spoken import instant_words
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
+from bot.service.words.board import free_cards
 from bot.service.words.common import (
     MINE,
     Part,
@@ -23,21 +25,23 @@ from bot.service.words.common import (
     card_s,
     clock_words,
     command,
+    ended_work,
     head,
     it_is,
     it_them,
     it_they,
     ln,
     name_of,
+    next_words,
     now_words,
     on_machine,
     place_word,
     say,
     slots_of,
     span_of,
+    today_lasts,
     until_words,
     usable,
-    usual,
     usual_words,
     wanted,
     window_button,
@@ -65,33 +69,82 @@ def requested(scene: Scene, request: Request) -> Reply:
     machine = scene.books.machines.get(request.machine)
     promise = scene.promises.get(request.number)
     agreed = agreed_for(scene, request)
+    ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
         _asked_head(scene, request, machine, promise),
         promise_line(promise, request.person),
+        worst_line(promise) if far_off(promise, scene.now) else None,
+        _fewer_now_line(scene, request),
         too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
         terms_line(scene, machine),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
-        buttons=asked_buttons(scene, request, machine, agreed, promise),
+        ended,
+        buttons=(
+            window_button("When nothing runs", machine, "when done", label=str(request.number)) if ended else None,
+            _fewer_now(scene, request),
+            *asked_buttons(scene, request, machine, agreed, promise),
+        ),
     )
 
 
+def _fewer_now_line(scene: Scene, request: Request) -> LineOf | None:
+    """Fewer cards are there at once for whoever is first in line."""
+    free = _free_for(scene, request)
+    if not free:
+        return None
+    says = command(scene.policy, _fewer_says(scene, request, free))
+    has = "has it" if free == 1 else "has them"
+    return ln(Bold(f"{free} {'is' if free == 1 else 'are'} free now:"), " ", says, f" {has} today; your place stays.")
+
+
+def _fewer_now(scene: Scene, request: Request) -> Button | None:
+    free = _free_for(scene, request)
+    return button(f"Only {free}, today", _fewer_says(scene, request, free)) if free else None
+
+
+def _fewer_says(scene: Scene, request: Request, free: int) -> str:
+    return f"request {free} {request.kind}{on_machine(scene.books.machines.get(request.machine))}"
+
+
+def _free_for(scene: Scene, request: Request) -> int:
+    """How many cards are free now for the first in line who waits for more; 0 otherwise."""
+    if request.state is not RequestState.QUEUED or request.rest is not None or place(scene.books, request) != 1:
+        return 0
+    free = free_cards(scene.books, scene.seen, scene.now, request.kind)
+    return free if free < request.count else 0
+
+
+def far_off(promise: Promise | None, now: datetime) -> bool:
+    """Whether the latest time is so far away that it is asked why."""
+    return promise is not None and promise.latest is not None and promise.latest - now > LONG_WAIT
+
+
+LONG_WAIT = timedelta(days=2)
+"""A latest time beyond it comes with its reason."""
+
+
+def worst_line(promise: Promise | None) -> LineOf | None:
+    """Why the latest time is so much later than the likely one."""
+    if promise is None or promise.likely is None or promise.latest is None or promise.cause == "free_now":
+        return None
+    return ln('The latest counts longer times, work that runs on, silence and "not now".')
+
+
 def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> LineOf:
-    vm = name_of(machine)
+    vm, ref = name_of(machine), f"#{request.number}"
     if request.state is RequestState.LEASED:
-        return head(f"It is your turn already: {wanted(request)} for {vm}.")
+        return head(f"It is your turn already: {wanted(request)} for {vm} ({ref}).")
     if request.state is RequestState.OFFERED:
-        return head(
-            f"{wanted(request)} for {vm} {'is' if request.count == 1 else 'are'} offered to you. May {vm} restart?"
-        )
+        are = "is" if request.count == 1 else "are"
+        return head(f"{wanted(request)} for {vm} {are} offered to you ({ref}). May {vm} restart?")
     at = place(scene.books, request)
     changed = "Changed. " if request.asked < scene.now else ""
     if at == 1 and promise is not None and promise.cause == "free_now":
-        return head(
-            f"{changed}{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are next in line, with {vm}."
-        )
-    return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm}.")
+        are = "is" if request.count == 1 else "are"
+        return head(f"{changed}{wanted(request)} {are} free, and you are {place_word(1)}, with {vm} ({ref}).")
+    return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm} ({ref}).")
 
 
 def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
@@ -146,7 +199,8 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
         case "over_time":
             return [owner, " time is over, and a restart of the machine is still to come"]
         case "returning":
-            return [who, " gave back what you wait for", [", out by", at] if at else ", and no restart is agreed yet"]
+            back: list[Part] = ["what you gave back comes next"] if you else [who, " gave back what you wait for"]
+            return [*back, [", out by", at] if at else ", and no restart is agreed yet"]
         case "moving":
             return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
         case "reserved":
@@ -169,7 +223,7 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     seen = Sight(scene.books.cards, scene.seen, {}).machine(request.machine)
     end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy)]
     come = "comes" if request.count == 1 else "come"
-    if seen is not None and seen.power is Power.OFF:
+    if is_off(scene, request):
         return [
             ln(
                 f"{vm} is off, so nothing restarts: the {card_s(request.count)} {'goes' if request.count == 1 else 'go'} in, {'is' if request.count == 1 else 'are'} ",
@@ -181,7 +235,11 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     when = f"{vm} restarts" if free else f"When {them} {come}, {vm} restarts"
     is_ = "it is" if request.count == 1 else "they are"
     takes = usual_words(machine, scene.policy)
-    lines = [ln(f"{when} once ({takes}) and {is_} ", end, f". Until then {vm} works as it is.")]
+    meanwhile = f"Until then {vm} works as it is."
+    if comes_on(scene.books.moves.values(), request.machine):
+        meanwhile = f"The restart that is under way now goes on without {'it' if request.count == 1 else 'them'}."
+        when = when.replace(" restarts", " restarts again")
+    lines = [ln(f"{when} once ({takes}) and {is_} ", end, ". ", meanwhile)]
     if scene.seen is not None and seen is None:
         lines.append(ln(f"I cannot see {vm} in vCenter now; before I do, nothing happens."))
     return lines
@@ -273,8 +331,9 @@ def _too_early(agreed: Agreement, promise: Promise | None) -> str:
 
 
 def is_off(scene: Scene, request: Request) -> bool:
-    """Whether the request's machine is known to be off."""
-    return Sight(scene.books.cards, scene.seen, {}).power(request.machine) is Power.OFF
+    """Whether the request's machine is known to be off, and not by us: one that we switched off comes on again before it takes anything new."""
+    off = Sight(scene.books.cards, scene.seen, {}).power(request.machine) is Power.OFF
+    return off and not comes_on(scene.books.moves.values(), request.machine)
 
 
 def asked_buttons(
@@ -291,85 +350,145 @@ def asked_buttons(
     if request.ask_first:
         return (
             button("Why do I wait?", f"why #{request.number}"),
-            *restart_buttons(scene, machine, promise)[:1],
+            *restart_buttons(scene, machine, promise, str(request.number))[:1],
             leave,
         )
-    return restart_buttons(scene, machine, promise)
+    return restart_buttons(scene, machine, promise, str(request.number))
 
 
-def restart_buttons(scene: Scene, machine: Machine | None, promise: Promise | None) -> tuple[Button, ...]:
-    """Three answers to "may I restart it when it is your turn?" that fit the time when the card is likely to come."""
-    night, ask = clock_words(scene.policy), window_button("Ask me first", machine, "ask")
+def restart_buttons(
+    scene: Scene, machine: Machine | None, promise: Promise | None, label: str = ""
+) -> tuple[Button, ...]:
+    """Three answers to "may I restart it when it is your turn?" that fit the time when the card is likely to come.
+
+    :param label: the number that they are for; "" the machine, whatever it restarts for
+    """
+    night, ask = clock_words(scene.policy), window_button("Ask me first", machine, "ask", label=label)
     if promise is not None and promise.cause == "free_now":
         return (
-            window_button("Yes, restart now", machine, "now", "primary"),
-            window_button(f"Tonight {night}", machine, "tonight"),
+            window_button("Yes, restart now", machine, "now", "primary", label=label),
+            window_button(f"Tonight {night}", machine, "tonight", label=label),
             ask,
         )
     if not scene.zone:
         return (
-            window_button("Yes, any time today", machine, "today", "primary"),
-            window_button(f"Tonight {night}", machine, "tonight"),
+            window_button("Yes, any time today", machine, "today", "primary", label=label),
+            window_button(f"Tonight {night}", machine, "tonight", label=label),
             ask,
         )
     zone = ZoneInfo(scene.zone)
     here = scene.now.astimezone(zone)
     likely = promise.likely if promise is not None else None
     comes = "they come" if promise is not None and len(promise.slots) > 1 else "it comes"
-    rest_of_today = _end_of_day(here) - here
-    if (likely is not None and likely.astimezone(zone).date() > here.date()) or rest_of_today < 2 * usual(
-        machine, scene.policy
-    ):
+    lasts = today_lasts(machine, scene.now, scene.zone, scene.policy)
+    if (likely is not None and likely.astimezone(zone).date() > here.date()) or not lasts:
         # Named times of today would be over before the card comes.
         return (
-            window_button(f"Yes, as soon as {comes}", machine, "now", "primary"),
-            window_button(f"Any night {night}", machine, "nights"),
+            window_button(f"Yes, as soon as {comes}", machine, "now", "primary", label=label),
+            window_button(f"Any night {night}", machine, "nights", label=label),
             ask,
         )
     late = (
-        window_button(f"Only after {EVENING}:00", machine, f"today {EVENING}:00-{NIGHT}:00")
+        window_button(f"Only after {EVENING}:00", machine, f"today {EVENING}:00-{NIGHT}:00", label=label)
         if here.hour < EVENING and (likely is None or likely.astimezone(zone).hour < NIGHT)
-        else window_button(f"Tonight {night}", machine, "tonight")
+        else window_button(f"Tonight {night}", machine, "tonight", label=label)
     )
-    return (window_button("Yes, any time today", machine, "today", "primary"), late, ask)
-
-
-def _end_of_day(here: datetime) -> datetime:
-    return here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return (window_button("Yes, any time today", machine, "today", "primary", label=label), late, ask)
 
 
 # ---- answers to offers -----------------------------------------------------------------------------------------------
 
 
-def accepted(scene: Scene, taken: Lease | Request) -> Reply:
-    """The answer to ``accept``: the card is reserved, or why it is not."""
+def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
+    """The answer to ``accept``: the card is reserved, or why it is not.
+
+    :param lost: it was offered, and is not there any more; else nothing was offered just now
+    """
+    if isinstance(taken, Request):
+        return _offer_lost(scene, taken) if lost else _first_again(scene, taken)
     machine = scene.books.machines.get(taken.machine)
     vm = name_of(machine)
-    if isinstance(taken, Request):
-        agreed = agreed_for(scene, taken)
-        return say(
-            head(f"You are in line again for {wanted(taken)} on {vm}; what comes up next and fits is yours."),
-            ln(
-                "Nothing is offered to you at this moment: it was taken out of the pool, or the offer is over. Your place is the old one."
-            ),
-            promise_line(scene.promises.get(taken.number), taken.person),
-            ln(f"Agreed: {vm} may restart ", agreed_when(scene, agreed), ".") if agreed is not None else None,
-            buttons=(
-                button("Why do I wait?", f"why #{taken.number}"),
-                button("Leave the line", f"release #{taken.number}"),
-            ),
-        )
     agreed = next(iter(usable(scene.books, taken.machine, taken.label, scene.now, scene.policy)), None)
     many = len(taken.slots) > 1
     return say(
         head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),
-        ln(f"{vm} restarts ", agreed_when(scene, agreed), f", and is off for {usual_words(machine, scene.policy)}.")
+        ln(f"{vm} restarts ", _restarts_when(scene, agreed), f", and is off for {usual_words(machine, scene.policy)}.")
         if agreed is not None
         else None,
+        ended_work(scene, agreed),
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
         *standing_still(scene),
-        buttons=(MINE, button(f"I do not need {it_them(len(taken.slots))} any more", f"release #{taken.label}")),
+        buttons=(
+            window_button("When nothing runs", machine, "when done", label=taken.label)
+            if ended_work(scene, agreed)
+            else None,
+            MINE,
+            button(f"I do not need {it_them(len(taken.slots))} any more", f"release #{taken.label}"),
+        ),
+    )
+
+
+def _restarts_when(scene: Scene, agreed: Agreement) -> list[Part]:
+    if agreed.pattern is not None:
+        return next_words(agreed, scene.books.machines.get(agreed.machine), scene.now, scene.policy)
+    return agreed_when(scene, agreed)
+
+
+def _offer_lost(scene: Scene, request: Request) -> Reply:
+    """Accepted, and its card went out of the pool meanwhile."""
+    return say(
+        head(f"You are in line again for {wanted(request)} on {_vm(scene, request)} (#{request.number})."),
+        ln("What was offered was taken out of the pool just now. Your place is the old one."),
+        promise_line(scene.promises.get(request.number), request.person),
+        _agreed_line(scene, request),
+        buttons=_waits_buttons(request),
+    )
+
+
+def _first_again(scene: Scene, request: Request) -> Reply:
+    """Accepted while nothing is offered: a time that was named holds for when it is the turn, and a rest is over."""
+    at, promise = place(scene.books, request), scene.promises.get(request.number)
+    agreed = agreed_for(scene, request)
+    free = at == 1 and promise is not None and promise.cause == "free_now"
+    if free:
+        are = "is" if request.count == 1 else "are"
+        first = head(
+            f"{wanted(request)} {are} free, and you are {place_word(1)}, with {_vm(scene, request)} (#{request.number})."
+        )
+        kept = f"I keep {it_them(request.count)} for you in a few seconds"
+        then = ln(f"{kept}." if agreed is not None else f"{kept}, and ask when {_vm(scene, request)} may restart.")
+    else:
+        first = head(
+            f"You are {place_word(max(at, 1))} for {wanted(request)} on {_vm(scene, request)} (#{request.number})."
+        )
+        then = ln("What comes up next and fits is yours.")
+    return say(
+        first,
+        _agreed_line(scene, request),
+        promise_line(promise, request.person),
+        then,
+        *standing_still(scene),
+        buttons=_waits_buttons(request),
+    )
+
+
+def _vm(scene: Scene, request: Request) -> str:
+    return name_of(scene.books.machines.get(request.machine))
+
+
+def _agreed_line(scene: Scene, request: Request) -> LineOf | None:
+    agreed = agreed_for(scene, request)
+    if agreed is None:
+        return None
+    when = agreed_when(scene, agreed, scene.promises.get(request.number))
+    return ln(Bold(f"Agreed: {_vm(scene, request)} may restart"), " ", when, ".")
+
+
+def _waits_buttons(request: Request) -> tuple[Button, ...]:
+    return (
+        button("Why do I wait?", f"why #{request.number}"),
+        button("Leave the line", f"release #{request.number}"),
     )
 
 
@@ -388,10 +507,17 @@ def passed(scene: Scene, request: Request) -> Reply:
     n = request.count
     return say(
         head(f"Passed. You keep your place for {wanted(request)}."),
-        ln("The next in line is asked. I ask you again when another card comes up", until, "."),
+        ln("The next in line is asked. I ask you again when another card comes up", until, ".")
+        if _others(scene, request)
+        else ln("Nobody else is in line. I ask you again when another card comes up", until, "."),
         ln(f"Changed your mind? While nobody took {it_them(n)}, {it_they(n)} can still be yours."),
         buttons=(
             button(f"Take {it_them(n)} after all", f"accept #{request.number} now"),
             button("Leave the line", f"release #{request.number}"),
         ),
     )
+
+
+def _others(scene: Scene, request: Request) -> bool:
+    """Whether somebody else is in line for the same kind and would be asked."""
+    return any(r.number != request.number for r in waiters(scene.books, request.kind))

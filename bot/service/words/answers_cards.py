@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from bot.domain.leases import keepable
 from bot.domain.model import Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import line
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
+from bot.service.words.board import request_button
 from bot.service.words.common import (
     MINE,
     QUEUE,
-    REQUEST,
     Part,
     Scene,
     because,
@@ -19,6 +20,7 @@ from bot.service.words.common import (
     clock_words,
     command,
     count_of,
+    ended_work,
     head,
     it_is,
     it_them,
@@ -29,6 +31,7 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
+    next_words,
     now_words,
     say,
     slots_of,
@@ -37,6 +40,9 @@ from bot.service.words.common import (
     usable,
     usual_words,
     wanted,
+    when_done_words,
+    whose,
+    window_button,
 )
 from bot.service.words.news_line import give_buttons
 
@@ -46,14 +52,17 @@ HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
 # ---- given back ------------------------------------------------------------------------------------------------------
 
 
-def released(scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequence[Request]) -> Reply:
-    """The answer to ``release``: ``back`` are the cards given back (or the parts of them), ``left`` the places given up."""
+def released(
+    scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequence[Request], again: frozenset[str] = frozenset()
+) -> Reply:
+    """The answer to ``release``: ``back`` are the cards given back (or the parts of them), ``left`` the places given up, ``again`` the
+    numbers of what was given back already."""
     returning = [x for x in back if x.state is LeaseState.RETURNING]
     over = [x for x in back if x.state is not LeaseState.RETURNING]
     unasked = [x for x in returning if comes_out_words(scene, x) is None]
     return say(
-        _released_head(scene, returning, over, left),
-        *_return_lines(scene, returning),
+        _released_head(scene, returning, over, left, again, person),
+        *_return_lines(scene, returning, person, again),
         *[
             ln("Out of the line: ", Code(f"#{r.number}"), f", {wanted(r)} for {machine_word(scene.books, r.machine)}.")
             for r in (left if returning or over or len(left) > 1 else ())
@@ -61,7 +70,9 @@ def released(scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequen
         *[
             ln(
                 slots_of(x.slots),
-                f": no longer kept for you; {machine_word(scene.books, x.machine)} does not restart for {'it' if len(x.slots) == 1 else 'them'}.",
+                ": no longer kept for ",
+                whose(x.person, person),
+                f"; {machine_word(scene.books, x.machine)} does not restart for {'it' if len(x.slots) == 1 else 'them'}.",
             )
             for x in (over if returning else ())
         ],
@@ -72,21 +83,37 @@ def released(scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequen
     )
 
 
-def _released_head(scene: Scene, returning: Sequence[Lease], over: Sequence[Lease], left: Sequence[Request]) -> LineOf:
+def _released_head(
+    scene: Scene,
+    returning: Sequence[Lease],
+    over: Sequence[Lease],
+    left: Sequence[Request],
+    again: frozenset[str] = frozenset(),
+    person: PersonId = "",
+) -> LineOf:
+    holders = {x.person for x in (*returning, *over)}
+    other = next(iter(holders)) if len(holders) == 1 and person not in holders and person else ""
+    of: Part = [" of ", Name(other)] if other else ""
     if returning:
         slots = [s for x in returning for s in x.slots]
         vms = listed(dict.fromkeys(machine_word(scene.books, x.machine) for x in returning))
         many = len(slots) > 1
+        known = all(x.label in again for x in returning)
         return head(
             slots_of(slots),
-            f" {'are' if many else 'is'} given back, thank you. {'They' if many else 'It'} still {'sit' if many else 'sits'} in ",
+            of,
+            f" {'are' if many else 'is'} given back{' already' if known else '' if other else ', thank you'}. {'They' if many else 'It'} still {'sit' if many else 'sits'} in ",
             vms,
             " until a restart.",
         )
     if over:
         slots = [s for x in over for s in x.slots]
         return head(
-            slots_of(slots), f" {'is' if len(slots) == 1 else 'are'} no longer kept for you. Nothing restarts for that."
+            slots_of(slots),
+            f" {'is' if len(slots) == 1 else 'are'} no longer kept for ",
+            Name(other) if other else "you",
+            ". Nothing restarts for that.",
+            [" ", Name(other), " is told."] if other else "",
         )
     if len(left) == 1:
         return head(
@@ -103,13 +130,15 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     if move is not None:
         return ["in the restart that is under way"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
+    if agreed and agreed[0].pattern is not None:
+        return next_words(agreed[0], scene.books.machines.get(lease.machine), scene.now, scene.policy)
     return now_words(agreed[0], scene.policy, waits=False) if agreed else None
 
 
 _PLANNED = (MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED)
 
 
-def _return_lines(scene: Scene, returning: Sequence[Lease]) -> list[LineOf]:
+def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, again: frozenset[str]) -> list[LineOf]:
     lines = []
     for lease in returning[:3]:
         machine = scene.books.machines.get(lease.machine)
@@ -122,12 +151,30 @@ def _return_lines(scene: Scene, returning: Sequence[Lease]) -> list[LineOf]:
                     f", and is off for {usual_words(machine, scene.policy)}. I say so before.",
                 )
             )
+            agreed = next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None)
+            if agreed is not None and agreed.when_done and agreed.window is None:
+                lines.append(when_done_words(scene, name_of(machine)))
+            lines += [ends] if (ends := _ends(scene, lease)) is not None else []
     if returning:
         n = sum(len(lease.slots) for lease in returning)
+        others = list(dict.fromkeys(x.person for x in returning if x.person != person))
+        if others:
+            told = any(x.person != person and x.label not in again for x in returning)
+            be = "is" if len(others) == 1 else "are"
+            said: Part = (
+                [listed(Name(p) for p in others), f" {be} told that you gave {it_them(n)} back; "] if told else ""
+            )
+            lines.append(ln(said, f"from now on {its_their(n)} time no longer counts."))
+            return lines
         lines.append(
             ln(f"No more questions about {it_them(n)}, and from now on {its_their(n)} time no longer counts as yours.")
         )
     return lines
+
+
+def _ends(scene: Scene, lease: Lease) -> LineOf | None:
+    """What runs in its machine and ends with the restart that was agreed."""
+    return ended_work(scene, next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None))
 
 
 def _stays(scene: Scene, person: PersonId) -> LineOf | None:
@@ -146,7 +193,12 @@ def _who_waits(scene: Scene, returning: Sequence[Lease]) -> LineOf | None:
     if not returning:
         return None
     first = next(
-        (r for r in line(scene.books) if r.kind == returning[0].kind and r.person != returning[0].person), None
+        (
+            r
+            for r in line(scene.books)
+            if r.kind == returning[0].kind and r.person != returning[0].person and r.rest is None
+        ),
+        None,
     )
     them = "it" if sum(len(x.slots) for x in returning) == 1 else "them"
     return (
@@ -168,27 +220,30 @@ def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:
     ]
 
 
-def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease]) -> tuple[Button, ...]:
+def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease]) -> tuple[Button | None, ...]:
     if unasked:
-        return give_buttons(scene.books.machines.get(unasked[0].machine), clock_words(scene.policy))
+        first = unasked[0]
+        return give_buttons(scene.books.machines.get(first.machine), clock_words(scene.policy), first.label)
     if returning:
-        return (
-            MINE,
-            button(f"Keep {it_them(len(returning[0].slots))} after all", f"keep {label_ref(returning[0].label)}"),
-        )
-    return (MINE, REQUEST)
+        first, n = returning[0], len(returning[0].slots)
+        keep = button(f"Keep {it_them(n)} after all", f"keep {label_ref(first.label)}")
+        machine = scene.books.machines.get(first.machine)
+        later = window_button("When nothing runs", machine, "when done", label=first.label)
+        return (later if _ends(scene, first) else None, MINE, keep if keepable(scene.books, first) else None)
+    return (MINE, request_button(scene.books, scene.seen, scene.now))
 
 
 # ---- kept, longer ----------------------------------------------------------------------------------------------------
 
 
-def kept(scene: Scene, lease: Lease) -> Reply:
-    """The answer to ``keep``: it does not go back."""
+def kept(scene: Scene, lease: Lease, person: PersonId = "") -> Reply:
+    """The answer to ``keep``: it does not go back. ``person``: who said it; "" its holder."""
     n = len(lease.slots)
     return say(
         head(
             slots_of(lease.slots),
-            f" {'stays' if len(lease.slots) == 1 else 'stay'} yours",
+            f" {'stays' if len(lease.slots) == 1 else 'stay'} ",
+            "yours" if person in ("", lease.person) else ["with ", Name(lease.person), ", who is told"],
             [" until ", When(lease.end)] if lease.end is not None else None,
             ".",
         ),
@@ -208,7 +263,9 @@ def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
         if lease.end is not None and before is not None and lease.end > before
         else ""
     )
-    waits = next((r for r in line(scene.books) if r.kind == lease.kind and r.person != lease.person), None)
+    waits = next(
+        (r for r in line(scene.books) if r.kind == lease.kind and r.person != lease.person and r.rest is None), None
+    )
     return say(
         head(
             slots_of(lease.slots),

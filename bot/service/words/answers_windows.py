@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, Power
+from bot.domain.hours import skipped_hour
+from bot.domain.leases import second_try
+from bot.domain.lifecycle import UNDER_WAY, comes_on
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Power
 from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.domain.sight import Sight
@@ -18,19 +21,25 @@ from bot.service.words.common import (
     button,
     clock_words,
     count_of,
+    ended_work,
     head,
     label_ref,
+    listed,
     ln,
     machine_word,
     name_of,
+    no,
     open_agreements,
     say,
     slots_of,
     span_of,
+    today_lasts,
     typeable,
+    usable,
     usual,
     usual_words,
     wanted,
+    when_done_words,
     window_button,
     window_words,
 )
@@ -41,10 +50,13 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
     """The answer to ``window …`` with a time: what was understood, what it is for, what could stop it."""
     machine = scene.books.machines.get(agreement.machine)
     vm = name_of(machine)
-    purpose = _purpose(scene, agreement)
+    purpose, running = _purpose(scene, agreement), _running(scene, agreement.machine, vm)
     return say(
         head(f"Agreed: {vm} may restart ", _when(scene, agreement), "."),
-        purpose or ln("Nothing asks for a restart now; without one it is not restarted."),
+        purpose or (None if running else ln("Nothing asks for a restart now; without one it is not restarted.")),
+        running,
+        _clock_change(scene, agreement),
+        ended_work(scene, agreement),
         *_conditions(scene, agreement, vm),
         ln(
             f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."
@@ -53,8 +65,21 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         _too_early(scene, agreement),
         _blockers(scene, agreement.machine),
         *standing_still(scene),
-        buttons=(button("Take it back", f"window{typeable(machine)} remove"), MINE),
+        buttons=(
+            window_button("When nothing runs", machine, "when done", label=agreement.label)
+            if ended_work(scene, agreement)
+            else None,
+            _take_back(machine, agreement),
+            MINE,
+        ),
     )
+
+
+def _take_back(machine: Machine | None, agreement: Agreement) -> Button:
+    """Takes back what was agreed just now, as far as it can be named: for a number, at times that come again, or all of the machine."""
+    again = " nights" if agreement.pattern is not None else ""
+    what = f" #{agreement.label}" if agreement.label else typeable(machine) + again
+    return button("Take it back", f"window{what} remove")
 
 
 def _when(scene: Scene, agreement: Agreement) -> list[Part]:
@@ -70,7 +95,7 @@ def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
     for lease in scene.books.leases.values():
         if lease.machine != agreement.machine or (for_label and lease.label not in for_label):
             continue
-        if lease.state is LeaseState.RESERVED:
+        if lease.state is LeaseState.RESERVED or second_try(scene.books, lease):
             parts.append([slots_of(lease.slots), " in"])
         elif lease.state is LeaseState.RETURNING:
             parts.append([slots_of(lease.slots), " out"])
@@ -83,16 +108,35 @@ def _purpose(scene: Scene, agreement: Agreement) -> LineOf | None:
     return ln("For: ", joined, ".")
 
 
+def _running(scene: Scene, machine: str, vm: str) -> LineOf | None:
+    """A restart of the machine has begun already, or was given up: what a time that is agreed now does about it."""
+    move = next((m for m in scene.books.moves.values() if m.machine == machine and m.state in UNDER_WAY), None)
+    if move is None:
+        return None
+    if move.state is MoveState.UNDOING and move.off_at is None:
+        return ln(
+            f"{vm} was asked to shut down before and is still on: if it goes off before that, it is first started again, unchanged."
+        )
+    if move.state is MoveState.STUCK:
+        return ln(f"{vm} is off and does not start just now. This is for a restart after that.")
+    if move.state is MoveState.STOPPING:
+        return ln(f"{vm} is just shutting down, by what was agreed before; this is for a restart after that.")
+    return ln(f"{vm} is just being restarted, and that goes on as it is; this is for a restart after that.")
+
+
+def _clock_change(scene: Scene, agreement: Agreement) -> LineOf | None:
+    """A time at which the clocks go forward may have been said as an hour that does not exist."""
+    zone = scene.zone or scene.policy.zone
+    ends = (agreement.window.start, agreement.window.end) if agreement.window is not None and not agreement.now else ()
+    gap = next((g for at in ends if (g := skipped_hour(at, zone)) is not None), None)
+    return ln(f"The clocks go forward then: {gap[0]} to {gap[1]} does not exist.") if gap is not None else None
+
+
 def _conditions(scene: Scene, agreement: Agreement, vm: str) -> list[LineOf]:
     """What must be so for it to restart, and what happens if it does not shut down."""
     lines = []
-    quiet = span_of(scene.policy.done_quiet)
     if agreement.when_done and agreement.window is None:
-        lines.append(
-            ln(
-                f"I go by what {vm} reports: once nothing has run for {quiet}. If it does not report, I cannot tell, and ask you."
-            )
-        )
+        lines.append(when_done_words(scene, vm))
     elif agreement.pattern is not None and not agreement.even_if_busy:
         lines.append(ln("Only if nothing runs there and nobody is logged in. If I cannot see inside, I ask instead."))
     if agreement.hard:
@@ -160,9 +204,18 @@ def _wanted(scene: Scene, machine: str) -> bool:
     return any(x.machine == machine and x.state in states for x in scene.books.leases.values())
 
 
-def asks_first(scene: Scene, machine: Machine) -> Reply:
-    """The answer to ``window … ask``: no agreement, asked when it is the turn."""
-    vm = name_of(machine)
+def asks_first(scene: Scene, machine: Machine, person: PersonId = "") -> Reply:
+    """The answer to ``window … ask``: no agreement, asked when it is the turn. ``person``: who said it; another owner's yes is enough
+    for a restart, so to one of several nothing is promised but the last call."""
+    vm, others = name_of(machine), [o for o in machine.owners if o != person]
+    if person and others:
+        calls = f"{span_of(scene.policy.last_call)} before it ({span_of(scene.policy.last_call_now)} for a restart now)"
+        return say(
+            head(f"You agree to no restart of {vm} beforehand."),
+            ln(listed(Name(o) for o in others[:3]), " may still agree to one: one owner's yes is enough."),
+            ln(f"You hear of each restart {calls}, and can say not now: that counts for all."),
+            buttons=(*restart_buttons(scene, machine, None)[:2], MINE),
+        )
     return say(
         head(f"I ask you before {vm} restarts."),
         ln(
@@ -179,10 +232,13 @@ def windows(scene: Scene, machine: Machine) -> Reply:
     found = open_agreements(scene.books, machine.uuid)
     power = Sight(scene.books.cards, scene.seen, {}).power(machine.uuid)
     coming = next_window(found, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
+    useful = usable(scene.books, machine.uuid, None, scene.now, scene.policy)
     if not found:
         first = head(f"No restart of {vm} is agreed.")
+    elif not useful:
+        first = head(f"No restart of {vm} is agreed now: what was agreed is put off, or too short by now.")
     elif coming is None:
-        first = head(f"{vm} may restart at {count_of(len(found), 'agreed time')}, none of them soon.")
+        first = head(f"{vm} may restart ", _waited_for(useful[0]), ".")
     elif coming[1].start > scene.now:
         first = head(f"{vm} may restart next between ", When(coming[1].start), " and ", When(coming[1].end), ".")
     else:
@@ -191,7 +247,7 @@ def windows(scene: Scene, machine: Machine) -> Reply:
         first,
         *[_listed(a) for a in found[:6]],
         ln(f"{vm} is off now: what is agreed with you can be changed without a restart.")
-        if power is Power.OFF
+        if power is Power.OFF and not comes_on(scene.books.moves.values(), machine.uuid)
         else None,
         ln(
             f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards, and is announced before."
@@ -202,6 +258,11 @@ def windows(scene: Scene, machine: Machine) -> Reply:
     )
 
 
+def _waited_for(agreement: Agreement) -> list[Part]:
+    """When a machine may restart by an agreement that waits for something."""
+    return ["now, as soon as the card is there"] if agreement.now else window_words(agreement)
+
+
 def _listed(agreement: Agreement) -> LineOf:
     by: list[Part] = ["agreed when the lending began"] if agreement.person == BOT else ["by ", Name(agreement.person)]
     label = f", for {label_ref(agreement.label)}" if agreement.label else ""
@@ -210,8 +271,11 @@ def _listed(agreement: Agreement) -> LineOf:
 
 
 def _window_buttons(scene: Scene, machine: Machine, some: bool) -> tuple[Button, ...]:
+    today = today_lasts(machine, scene.now, scene.zone or scene.policy.zone, scene.policy)
     buttons = (
-        window_button("Any time today", machine, "today"),
+        window_button("Any time today", machine, "today")
+        if today
+        else window_button(f"Tonight {clock_words(scene.policy)}", machine, "tonight"),
         window_button(f"Every night {clock_words(scene.policy)}", machine, "nights"),
     )
     return (
@@ -221,15 +285,22 @@ def _window_buttons(scene: Scene, machine: Machine, some: bool) -> tuple[Button,
     )
 
 
-def not_now(scene: Scene, machine: Machine, skipped: Sequence[Agreement]) -> Reply:
-    """The answer to ``notnow``: the occurrence that is not used, and what comes next."""
-    vm = name_of(machine)
+def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move) -> Reply:
+    """The answer to ``notnow``: the occurrence that is not used, and what comes next; or that it came too late."""
+    if isinstance(said, Move):
+        return stopped(scene, said)
+    skipped, vm = said, name_of(machine)
     mine = open_agreements(scene.books, machine.uuid)
     coming = next_window(mine, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
     at = [s.start for a in skipped for s in a.skips[-1:]]
     when: list[Part] = [" ", When(min(at))] if at and min(at) > scene.now else [" now"]
-    waits = next(
-        (x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.RETURNING), None
+    counted = max(
+        (
+            x.not_nows
+            for x in scene.books.leases.values()
+            if x.machine == machine.uuid and x.state is LeaseState.RETURNING
+        ),
+        default=0,
     )
     return say(
         head(f"{vm} does not restart", when, "."),
@@ -239,7 +310,12 @@ def not_now(scene: Scene, machine: Machine, skipped: Sequence[Agreement]) -> Rep
         ln("Next agreed time: ", When(coming[1].start), ".")
         if coming is not None
         else ln("No other time is agreed; I ask again."),
-        ln("Said twice while others wait, its next night is used.") if waits is not None else None,
+        ln('Others wait: said a second time, its next night is used, and "not now" does not move that.')
+        if counted == 1
+        else None,
+        ln('That was the second time while others wait: its next night is used, and "not now" does not move that.')
+        if counted > 1
+        else None,
         buttons=(
             button("I take that back", f"notnow{typeable(machine)} undo"),
             *give_buttons(machine, clock_words(scene.policy))[:2],
@@ -248,21 +324,34 @@ def not_now(scene: Scene, machine: Machine, skipped: Sequence[Agreement]) -> Rep
 
 
 def stopped(scene: Scene, move: Move) -> Reply:
-    """The answer to ``stop m7``."""
+    """The answer to ``stop m7``, and to ``notnow``, once the shutdown is written down."""
     vm = machine_word(scene.books, move.machine)
-    if move.state in (MoveState.PLANNED, MoveState.DROPPED):
-        return say(
-            head(f"Stopped: {vm} is not restarted this time."),
-            ln("It was not switched off and nothing was changed."),
-            ln("What it was for stays asked for; the next agreed time is used, or you are asked."),
-            buttons=(MINE,),
-        )
     return say(
-        head(f"Stopped: {vm} keeps its cards as they are."),
-        ln(
-            "It was already asked to shut down, and a shutdown cannot be called back: it is started again as soon as it is off, unchanged."
-        ),
+        head(f"Too late to leave {vm} on: it is shutting down. It is started again as soon as it is off."),
+        ln(f"A shutdown cannot be called back. Nothing is changed: {vm} keeps its cards as they are."),
+        ln("What it was for stays asked for; you are asked for another time."),
         buttons=(MINE,),
+    )
+
+
+def nothing_restarts(scene: Scene, machine: Machine) -> Reply:
+    """The answer to ``stop`` while nothing is under way and no restart is announced: what is agreed, and how that is put off."""
+    vm = name_of(machine)
+    agreed = open_agreements(scene.books, machine.uuid)
+    coming = next_window(agreed, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
+    when: list[Part] = [" from ", When(coming[1].start)] if coming is not None else []
+    firm = coming is not None and coming[0].firm
+    return no(
+        head(f"Nothing is restarting: {vm} is not being shut down, and no restart of it is announced."),
+        ln(f"Agreed: {vm} may restart", when, ". I say so before.")
+        if coming is not None
+        else ln("No time is agreed for it."),
+        ln('"Not now" does not move that time.') if firm else None,
+        ln("Nothing was changed."),
+        buttons=(
+            button("Not this time", f"notnow{typeable(machine)}") if coming is not None and not firm else None,
+            MINE,
+        ),
     )
 
 

@@ -30,7 +30,7 @@ from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
-from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
     MINE,
@@ -38,15 +38,20 @@ from bot.service.words.common import (
     REQUEST,
     WHY,
     Part,
+    button,
     by_number,
     card_s,
     count_of,
     head,
+    its_their,
+    listed,
     ln,
     machine_word,
     name_of,
+    next_words,
     said,
     say,
+    slots_of,
     tidy,
     until_words,
     usable,
@@ -123,7 +128,7 @@ class View:
         return f"{tidy(card.host_name)} is in maintenance" if host.maintenance else ""
 
     def word(self, card: Card) -> str:
-        """One word for the head: in use, on the way, reserved, resting, elsewhere, out of sight, free."""
+        """One word for the head: in use, on the way, reserved, offered, resting, elsewhere, out of sight, free."""
         lease = self.lease(card.name)
         if lease is not None and lease.state in (LeaseState.ACTIVE, LeaseState.RETURNING):
             return "in use"
@@ -131,8 +136,10 @@ class View:
             return "on the way"
         if card.aside is not None:
             return "resting"
-        if lease is not None or self.offered(card.name) is not None:
+        if lease is not None:
             return "reserved"
+        if self.offered(card.name) is not None:
+            return "offered"
         if self.away(card):
             return "out of sight"
         if self.elsewhere(card):
@@ -140,7 +147,7 @@ class View:
         return "being checked" if card.doubted else "free"
 
 
-ORDER = ("in use", "on the way", "reserved", "free", "resting", "elsewhere", "being checked", "out of sight")
+ORDER = ("in use", "on the way", "reserved", "offered", "free", "resting", "elsewhere", "being checked", "out of sight")
 """Order of the words in the head."""
 
 
@@ -150,27 +157,55 @@ def board(
     """The one living message of the channel. ``seen``: the last look; None: there was none yet."""
     view = View(books, seen, now)
     return say(
-        head(summary(view)),
+        head("Paused · " if books.paused else "", summary(view)),
         paused_line(books),
         *card_lines(view, policy),
         *line_lines(books, now, promises),
         as_of_line(view),
-        buttons=(REQUEST, MINE, WHY if line(books) else HELP),
+        buttons=(request_button(books, seen, now), MINE, WHY if line(books) else HELP),
     )
 
 
-def summary(view: View) -> str:
-    """``4 cards in esx-01: 3 in use, 1 resting · 1 person in line``."""
+def free_cards(books: Books, seen: Seen | None, now: datetime, kind: str | None = None) -> int:
+    """How many cards (of a kind) are free now and kept for nobody."""
+    view = View(books, seen, now)
+    return sum(view.word(c) == "free" for c in books.cards.values() if kind in (None, c.kind))
+
+
+def request_button(books: Books, seen: Seen | None, now: datetime) -> Button:
+    """Asking for a card; it stands out only while one is free."""
+    return button(REQUEST.label, REQUEST.says, "primary" if free_cards(books, seen, now) else "")
+
+
+def on_the_way(books: Books) -> list[Part]:
+    """Who waits for cards that are theirs already: those are in no line any more. ``T4-2 and T4-3 are on their way to carol``; [] nobody."""
+    groups: dict[PersonId, list[SlotId]] = {}
+    for lease in sorted(books.leases.values(), key=lambda x: (x.request, x.label)):
+        if lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
+            groups.setdefault(lease.person, []).extend(lease.slots)
+    parts: list[Part] = []
+    for person, slots in list(groups.items())[:2]:
+        one = len(slots) == 1
+        parts.append([slots_of(slots), f" {'is on its' if one else 'are on their'} way to ", Name(person)])
+    more = f", and more to {count_of(len(groups) - 2, 'other')}" if len(groups) > 2 else ""
+    return [listed(parts, ", "), more] if parts else []
+
+
+def summary(view: View) -> list[Part]:
+    """``4 cards in esx-01: 3 in use, 1 resting · 1 person in line``; nobody in line, but cards on their way: to whom."""
     cards = view.books.cards.values()
     waiting = len({r.person for r in line(view.books)})
-    queue = f"{count_of(waiting, 'person', 'people')} in line" if waiting else "nobody in line"
+    coming = on_the_way(view.books)
+    queue: list[Part] = [f"{count_of(waiting, 'person', 'people')} in line" if waiting else "nobody in line"]
+    if coming and not waiting:
+        queue += ["; ", coming]
     if not cards:
-        return f"I have not seen a card yet · {queue}"
+        return ["I have not seen a card yet · ", queue]
     hosts = sorted({tidy(c.host_name) for c in cards})
     words = Counter(view.word(c) for c in cards)
     parts = ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])
     where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
-    return f"{count_of(len(cards), 'card')} in {where}: {parts} · {queue}"
+    return [f"{count_of(len(cards), 'card')} in {where}: {parts} · ", queue]
 
 
 def card_lines(view: View, policy: Policy) -> list[LineOf]:
@@ -290,17 +325,18 @@ def back_words(books: Books, lease: Lease) -> list[Part]:
     return ["given back by " if owned else "taken back by ", Name(lease.ended_by)]
 
 
-def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
-    """When a card that is given back comes out, to put behind "given back"."""
+def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy, count: int = 1) -> list[Part]:
+    """When a card that is given back comes out, to put behind "given back". ``count``: of how many cards it is said."""
+    one = count == 1
     if goes_back(books, lease):
-        return [", stays in this time: its machine is put back as it was"]
-    by = comes_out(books, lease, now, policy)
+        return [f", {'stays' if one else 'stay'} in this time: {its_their(count)} machine is put back as it was"]
+    by, come = comes_out(books, lease, now, policy), "comes out" if one else "come out"
     if by is not None:
-        return [", comes out by ", When(by)]
+        return [f", {come} by ", When(by)]
     agreed = usable(books, lease.machine, lease.label, now, policy)
     if agreed:
-        return [", comes out ", window_words(agreed[0], public=True)]
-    return [", comes out when its machine restarts: no time agreed yet"]
+        return [f", {come} ", window_words(agreed[0], public=True)]
+    return [f", {come} when {its_their(count)} machine restarts: no time agreed yet"]
 
 
 def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
@@ -313,7 +349,7 @@ def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> l
         many = len(lease.slots)
         there = f"as soon as {'all ' if many > 1 else 'the '}{card_s(many)} {'are' if many > 1 else 'is'} there"
         return [", restarts ", there if coming else "now"]
-    return [", restarts ", window_words(agreed[0], public=True)]
+    return [", restarts ", next_words(agreed[0], books.machines.get(lease.machine), now, policy, public=True)]
 
 
 def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:

@@ -8,23 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
+from bot.domain.hours import DAY, local, wall
+from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import (
     BOT,
     Agreement,
+    AgreementKind,
     AgreementState,
     Books,
     Length,
     Machine,
     MachineId,
     PersonId,
+    Reading,
     Request,
     Seen,
     SlotId,
+    Window,
 )
-from bot.domain.occurrences import occurrence
+from bot.domain.occurrences import next_window
 from bot.domain.policy import Policy
 from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
@@ -55,6 +60,7 @@ class Scene:
     zone: str = ""  # IANA name of the reader's zone, to choose answers that still fit today; "" unknown
     seen: Seen | None = None  # the last look; None: the bot has not seen the world yet
     promises: Mapping[int, Promise] = field(default_factory=dict)  # request number -> waiting time
+    readings: Mapping[MachineId, Reading] = field(default_factory=dict)  # the latest word of each guest
 
 
 # ---- lines ---------------------------------------------------------------------------------------------------------
@@ -385,12 +391,33 @@ def window_words(agreement: Agreement, public: bool = False) -> list[Part]:
     if agreement.pattern is not None:
         p = agreement.pattern
         return [f"{days_words(p.days)} {p.start:%H:%M}-{p.end:%H:%M} ({p.zone}){also}"]
+    if agreement.when_done and agreement.window is not None:
+        return ["as soon as nothing runs, which is so now: until ", When(agreement.window.end), also]
     if agreement.window is not None:
         start, end = agreement.window.start, agreement.window.end
         # Within a day the end is clear from the start.
         show = Show.DAY_TIME if public or end - start >= timedelta(hours=20) else Show.TIME
         return ["between ", When(start), " and ", When(end, show), also]
     return [f"{'now' if agreement.now else 'at a time still to come'}{also}"]
+
+
+def next_words(
+    agreement: Agreement, machine: Machine | None, now: datetime, policy: Policy, public: bool = False
+) -> list[Part]:
+    """When the one restart comes that is ahead: of a time that comes again, its next occurrence alone."""
+    if agreement.pattern is None:
+        return window_words(agreement, public)
+    found = next_window([agreement], agreement.machine, now, usual(machine, policy), policy)
+    if found is None:
+        return window_words(agreement, public)
+    show = Show.DAY_TIME if public else Show.TIME
+    return [
+        "in its next agreed time, between ",
+        When(found[1].start),
+        " and ",
+        When(found[1].end, show),
+        also_words(agreement),
+    ]
 
 
 def also_words(agreement: Agreement) -> str:
@@ -426,35 +453,81 @@ def open_agreements(books: Books, machine: MachineId) -> list[Agreement]:
     return sorted(found, key=lambda a: a.number)
 
 
-def usable(books: Books, machine: MachineId, label: str, now: datetime, policy: Policy) -> list[Agreement]:
-    """The agreements of a machine that can still serve a request or card, soonest first: not over, not put off.
+def usable(books: Books, machine: MachineId, label: str | None, now: datetime, policy: Policy) -> list[Agreement]:
+    """The agreements of a machine that can still serve a request or card, soonest first: not over, not put off, not too short by now.
 
-    One for "when nothing runs" that waits for it, and a "now" that waits for its card, come last.
+    One for "when nothing runs" that waits for it, and a "now" that waits for its card, come last. The one answer to "is a time agreed?".
+
+    :param label: whose number; None: of anything
     """
     takes = usual(books.machines.get(machine), policy)
     found = []
     for agreement in open_agreements(books, machine):
-        if agreement.label not in ("", label):
+        if label is not None and agreement.label not in ("", label):
             continue
-        window = occurrence(agreement, now, policy, takes)
+        coming = next_window([agreement], machine, now, takes, policy) or _under_way(books, agreement)
         put_off = agreement.window is not None and any(s.start == agreement.window.start for s in agreement.skips)
-        if window is not None:
-            found.append((window.start, agreement))
+        if coming is not None:
+            found.append((coming[1].start, agreement))
         elif (agreement.now and not put_off) or (agreement.when_done and agreement.window is None):
             found.append((LAST, agreement))
     return [agreement for _, agreement in sorted(found, key=lambda pair: (pair[0], pair[1].number))]
+
+
+def _under_way(books: Books, agreement: Agreement) -> tuple[Agreement, Window] | None:
+    """The window that a restart goes by which has begun."""
+    moves = (m for m in books.moves.values() if m.agreement == agreement.number and m.state in UNDER_WAY)
+    return next(((agreement, m.window) for m in moves if m.window is not None), None)
 
 
 LAST = datetime.max.replace(tzinfo=UTC)
 """Sorts behind every instant."""
 
 
+# ---- what runs in a machine ----------------------------------------------------------------------------------------
+
+
+def runs_there(word: Reading) -> list[Part]:
+    """``python train.py of carol runs in it``: the jobs that a guest reports. There is at least one."""
+    jobs: list[Part] = [[said(job.name, 60), " of ", said(job.user, 40)] for job in word.jobs[:2]]
+    more = len(word.jobs) - len(jobs)
+    return [listed([*jobs, *([f"{more} more"] if more else [])]), f" {'runs' if len(word.jobs) == 1 else 'run'} in it"]
+
+
+def ended_work(scene: Scene, agreement: Agreement | None, soon: bool = True) -> LineOf | None:
+    """What runs in a machine now and ends with the restart that is agreed; None: nothing that is reported, or the restart waits for it.
+
+    ``soon``: a "now" is not put off until a card is there.
+    """
+    waits = agreement is None or agreement.when_done or agreement.kind is not AgreementKind.NAMED
+    word = scene.readings.get(agreement.machine) if agreement is not None and not waits else None
+    if agreement is None or word is None or not word.jobs or scene.now - word.at > scene.policy.reading_stale:
+        return None
+    soon = (agreement.now and soon) or (
+        not agreement.now and agreement.window is not None and agreement.window.holds(scene.now)
+    )
+    one = len(word.jobs) == 1
+    rest = (
+        f" and {'ends' if one else 'end'} with the restart" if soon else "; what still runs then ends with the restart"
+    )
+    return ln(Bold("Careful:"), " ", *runs_there(word), f"{rest}.")
+
+
+def when_done_words(scene: Scene, vm: str) -> LineOf:
+    """What counts for "when nothing runs"."""
+    quiet = span_of(scene.policy.done_quiet)
+    return ln(
+        f"I go by what {vm} reports: no job has run and no key was pressed there for {quiet}; who is only logged in does not count. "
+        "If it does not report, I cannot tell, and ask you."
+    )
+
+
 # ---- the line ------------------------------------------------------------------------------------------------------
 
 
 def place_word(place: int) -> str:
-    """``next in line``, ``second in line``, ``number 7 in line``."""
-    words = {1: "next in line", 2: "second in line", 3: "third in line"}
+    """``first in line``, ``second in line``, ``number 7 in line``."""
+    words = {1: "first in line", 2: "second in line", 3: "third in line"}
     return words.get(place, f"number {place} in line")
 
 
@@ -466,16 +539,38 @@ def button(label: str, says: str, style: str = "", confirm: str = "") -> Button:
     return Button(tidy(label, LABEL_MOST), says, style, confirm)
 
 
-REQUEST = button("Request a card", "request", "primary")
+REQUEST = button("Request a card", "request")
 MINE = button("My cards", "mine")
 QUEUE = button("Who is in line", "queue")
 WHY = button("Why this order?", "why")
 HELP = button("Help", "help")
 
 
-def window_button(label: str, machine: Machine | None, window: str, style: str = "") -> Button:
-    """A button that says when a machine may restart."""
-    return button(label, f"window{typeable(machine)} {window}", style)
+def about_button(label: str, verb: str, ref: str, rest: str = "") -> Button | None:
+    """A button about one thing, which its line names: pressed when that is over, it is answered so, and touches nothing else.
+
+    :param ref: the thing with a blank before it, as it is typed (`` #12``); "" not known: then there is no button
+    """
+    return button(label, f"{verb}{ref}{rest}") if ref else None
+
+
+def window_button(label_text: str, machine: Machine | None, window: str, style: str = "", *, label: str = "") -> Button:
+    """A button that says when a machine may restart.
+
+    :param label: the number of what it is for (``12b``); "" for whatever there will be
+    """
+    return button(label_text, f"window{f' #{label}' if label else typeable(machine)} {window}", style)
+
+
+def today_lasts(machine: Machine | None, now: datetime, zone: str, policy: Policy) -> bool:
+    """Whether what is left of today is worth offering: two restarts long, and never too short to be agreed."""
+    here = local(now, zone)
+    takes = usual(machine, policy)
+    return wall(here.date() + DAY, time(0), zone) - now >= max(2 * takes, takes + policy.last_call + ROUND_TO_SPARE)
+
+
+ROUND_TO_SPARE = timedelta(minutes=1)
+"""Between the answer and the round that acts on it."""
 
 
 def command(policy: Policy, text: str = "") -> Code:

@@ -22,7 +22,9 @@ from bot.service.words.board import (
     goes_back,
     held_up_words,
     line_lines,
+    on_the_way,
     paused_line,
+    request_button,
     restart_tail,
     stand_tail,
     summary,
@@ -31,7 +33,6 @@ from bot.service.words.common import (
     HELP,
     MINE,
     QUEUE,
-    REQUEST,
     WHY,
     Part,
     Scene,
@@ -58,14 +59,19 @@ def status(scene: Scene, person: PersonId) -> Reply:
     view = View(scene.books, scene.seen, scene.now)
     own = _own_lines(scene, view, person)
     return say(
-        head(_you(scene, person), f" {summary(view)}."),
+        head(_you(scene, person), " ", summary(view), "."),
         paused_line(scene.books),
         *card_lines(view, scene.policy),
         *line_lines(scene.books, scene.now, scene.promises),
         ln(Bold("You")) if own else None,
         *own,
         as_of_line(view),
-        buttons=(REQUEST, *_own_buttons(scene, person), QUEUE, HELP),
+        buttons=(
+            request_button(scene.books, scene.seen, scene.now),
+            *_own_buttons(scene, person),
+            QUEUE,
+            HELP,
+        ),
     )
 
 
@@ -85,7 +91,11 @@ def mine(scene: Scene, person: PersonId) -> Reply:
             "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
         ),
         _gone_line(scene, gone),
-        buttons=(*_own_buttons(scene, person), REQUEST, QUEUE),
+        buttons=(
+            *_own_buttons(scene, person),
+            request_button(scene.books, scene.seen, scene.now),
+            QUEUE,
+        ),
     )
 
 
@@ -160,8 +170,12 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.RETURNING:
             told = lease.reason if lease.ended_by != lease.person and lease.reason != "given back" else ""
             why: list[Part] = [": ", said(told, 160)] if told else []
-            tail = comes_out_tail(scene.books, lease, scene.now, scene.policy)
-            return [", ", back_words(scene.books, lease), why, tail]
+            return [
+                ", ",
+                back_words(scene.books, lease),
+                why,
+                comes_out_tail(scene.books, lease, scene.now, scene.policy, len(lease.slots)),
+            ]
         case LeaseState.MOVING if goes_back(scene.books, lease):
             return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]
         case LeaseState.MOVING:
@@ -188,13 +202,15 @@ def _own_buttons(scene: Scene, person: PersonId) -> list[Button]:
 
 def queue(scene: Scene) -> Reply:
     """Who is in line."""
-    waiting = line(scene.books)
+    waiting, coming = line(scene.books), on_the_way(scene.books)
+    request = request_button(scene.books, scene.seen, scene.now)
     if not waiting:
-        return say(head("Nobody is in line."), buttons=(REQUEST, MINE))
+        return say(head("Nobody is in line", ["; ", coming] if coming else None, "."), buttons=(request, MINE))
     first = waiting[0]
     return say(
-        head(f"{count_of(len(waiting), 'request')} in line, next: ", Name(first.person), f" for {wanted(first)}."),
+        head(f"{count_of(len(waiting), 'request')} in line, first: ", Name(first.person), f" for {wanted(first)}."),
         *line_lines(scene.books, scene.now, scene.promises)[1:],
+        ln("In no line any more: ", coming, ".") if coming else None,
         ln("First come, first served; all cards of a request together."),
-        buttons=(WHY, MINE, REQUEST),
+        buttons=(WHY, MINE, request),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bot.domain.model import BOT, Lease, LeaseState
+from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
 from bot.service.ports import Button, Code, LineOf, Reply, When
 from bot.service.words.common import (
     MINE,
     Part,
+    about_button,
     because,
     button,
     clock_words,
@@ -17,7 +18,9 @@ from bot.service.words.common import (
     listed,
     ln,
     on_machine,
+    said,
     say,
+    slots_of,
     span_of,
     typeable,
     why_tail,
@@ -43,14 +46,17 @@ def _end(t: Telling) -> LineOf | None:
     return ln("Yours until ", When(end), ".") if end is not None else None
 
 
-def _give_back(t: Telling) -> Button:
-    return button(f"Give {_them(t)} back", f"release{t.ref}")
+def _give_back(t: Telling) -> Button | None:
+    return about_button(f"Give {_them(t)} back", "release", t.ref)
 
 
 def handed_on(t: Telling) -> Reply:
     """The card was on the machine already: no restart. Told to who gave it (their time is over), or to who gets it."""
     there = f"{'They sit' if t.many else 'It sits'} there already; nothing was switched off."
     gave = t.lease is not None and t.lease.state is LeaseState.ENDED
+    following = _next_of(t) if gave else None
+    if gave and t.to_holder and following is not None and following.person == t.person:
+        return _goes_on(t, following)
     if gave and t.to_holder:
         return say(
             head(t.kind_cards, f" went on to the next request for {t.vm}, without a restart. Thank you."),
@@ -66,6 +72,25 @@ def handed_on(t: Telling) -> Reply:
     return say(first, ln(there), _end(t) if t.to_holder else None, buttons=(MINE,) if t.to_holder else ())
 
 
+def _next_of(t: Telling) -> Lease | None:
+    """Who has the cards that were handed on."""
+    label = next((h.label for h in t.books.holds if h.slot in t.slots and h.turn is Turn.HAS), "")
+    return t.books.leases.get(label)
+
+
+def _goes_on(t: Telling, following: Lease) -> Reply:
+    """To who gave it and has it again, for their next request: its machine may still restart for the other cards of that."""
+    others = [s for s in following.slots if s not in t.slots]
+    stay = "stay" if t.many else "stays"
+    return say(
+        head(t.kind_cards, f" {stay} in {t.vm}, for your next request (#{following.label})."),
+        ln(f"{t.vm} still restarts once, for ", slots_of(others), "; I say so before.")
+        if others
+        else ln(f"{'They sit' if t.many else 'It sits'} there already; nothing is switched off."),
+        buttons=(MINE,),
+    )
+
+
 def active(t: Telling) -> Reply:
     """The card works: its time starts."""
     end = t.item.until or (t.lease.end if t.lease is not None else None)
@@ -79,7 +104,7 @@ def active(t: Telling) -> Reply:
         else ln("Your time starts now."),
         because(t.item.reason, ""),
         ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
-        buttons=(MINE, _give_back(t), button("4 hours longer", f"extend{t.ref} 4h")),
+        buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h")),
     )
 
 
@@ -110,7 +135,11 @@ def waits_power_on(t: Telling) -> Reply:
     )
     return say(
         head(t.kind_cards, f" {_are(t)} in {t.vm}, which is off. Shall I start it?"),
-        ln("It was off before I came, so I left it off. Your time starts when it is on."),
+        ln(
+            "I do not know since when it is off: my records were put back from a copy. Your time starts when it is on."
+            if t.machine is not None and t.machine.restored is not None
+            else "It was off before I came, so I left it off. Your time starts when it is on."
+        ),
         late,
         buttons=(
             button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"),
@@ -194,9 +223,9 @@ def remind(t: Telling) -> Reply:
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
         ln("Without an answer just that happens: nothing restarts unasked."),
         buttons=(
-            button(f"Give {_them(t)} back when nothing runs", f"release{t.ref} when done"),
-            button("4 hours longer", f"extend{t.ref} 4h") if not once else None,
-            button("1 day longer", f"extend{t.ref} 1d") if not once else None,
+            about_button(f"Give {_them(t)} back when nothing runs", "release", t.ref, " when done"),
+            about_button("4 hours longer", "extend", t.ref, " 4h") if not once else None,
+            about_button("1 day longer", "extend", t.ref, " 1d") if not once else None,
         ),
     )
 
@@ -213,7 +242,7 @@ def over_time(t: Telling) -> Reply:
             "As soon as somebody asks, yours is the first to go back: I then ask when ",
             f"{t.vm} may restart. Until then I say no more.",
         ),
-        buttons=(button("1 day longer", f"extend{t.ref} 1d"), _give_back(t)),
+        buttons=(about_button("1 day longer", "extend", t.ref, " 1d"), _give_back(t)),
     )
 
 
@@ -229,7 +258,7 @@ def returning(t: Telling) -> Reply:
             who,
             _comes_out(t),
             ln(f"From now on {'their' if t.many else 'its'} time no longer counts as yours.", _keep(t)),
-            buttons=give_buttons(t.machine, clock_words(t.policy)) if t.item.agreement is None else (MINE,),
+            buttons=give_buttons(t.machine, clock_words(t.policy), t.label) if t.item.agreement is None else (MINE,),
         )
     return say(
         head(t.cards, f" {'go' if t.many else 'goes'} back from ", t.holder, f" ({t.vm})", why_tail(t.item.reason)),
@@ -264,19 +293,25 @@ def ended(t: Telling) -> Reply:
     if t.to_holder:
         return say(
             head(t.cards, f" {_are(t)} out of {t.vm}, thank you."),
-            _unless_plain(t.item.reason),
+            _unless_plain(t),
             buttons=(button("Ask for one again", _again(t)),),
         )
     return say(
         head(t.cards, f" {_are(t)} out of {t.vm} (", t.holder, ")."),
-        _unless_plain(t.item.reason),
+        _unless_plain(t),
         ln("Next: ", t.other, ".") if t.other_known else None,
     )
 
 
-def _unless_plain(reason: str) -> LineOf | None:
-    """The reason, unless it is the ordinary one."""
-    return None if reason.strip().lower() in ("", "given back", "released") else because(reason, "")
+def _unless_plain(t: Telling) -> LineOf | None:
+    """The reason, unless it is the ordinary one; somebody else's word with their name."""
+    reason = t.item.reason
+    if reason.strip().lower() in ("", "given back", "released"):
+        return None
+    by = t.lease.ended_by if t.lease is not None else BOT
+    if by in (BOT, t.person):
+        return because(reason, "")
+    return ln("Taken back by ", t.named(by), why_tail(reason))
 
 
 def _again(t: Telling) -> str:
@@ -377,4 +412,13 @@ def shared_setting(t: Telling) -> Reply:
         ),
         ln(f"Please take {_them(t)} out of the one that does not need {_them(t)} (in vCenter, with the machine off)."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
+    )
+
+
+def shared_over(t: Telling) -> Reply:
+    """One machine at most has it now."""
+    where: list[Part] = [" (", said(t.item.reason, 60), ")"] if t.item.reason else []
+    return say(
+        head("Only one machine has " if where else "No machine has ", t.cards, " in its settings now", *where, "."),
+        ln("Nothing is left to do: that two had it is over."),
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 
-from bot.domain.hours import DAY, local, wall
-from bot.domain.model import BOT, Agreement, LeaseState, Machine, Request, RequestState, RestWhy, Turn
+from bot.domain.hours import local
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, MoveState, Request, RequestState, RestWhy, Turn
 from bot.domain.policy import Policy
 from bot.domain.times import night as night_at
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
+    about_button,
     because,
     button,
     card_s,
@@ -18,6 +20,7 @@ from bot.service.words.common import (
     command,
     head,
     it_is,
+    listed,
     ln,
     machine_word,
     now_words,
@@ -25,6 +28,8 @@ from bot.service.words.common import (
     say,
     slots_of,
     span_of,
+    tidy,
+    today_lasts,
     until_words,
     usable,
     usual,
@@ -32,6 +37,7 @@ from bot.service.words.common import (
     why_tail,
     window_button,
 )
+from bot.service.words.moves import was_off
 from bot.service.words.telling import Telling
 
 ENDINGS = {
@@ -47,49 +53,69 @@ ENDINGS = {
 
 def get_buttons(t: Telling) -> tuple[Button, ...]:
     """When may it restart to take a card on: the soonest first, and nothing that is too short for a restart by now."""
+    return put_buttons(t.machine, t.label, t.now, t.zone, t.policy)
+
+
+def put_buttons(machine: Machine | None, label: str, now: datetime, zone: str, policy: Policy) -> tuple[Button, ...]:
+    """The same for an answer. ``label``: the number that it is for; ``zone``: the reader's, an IANA name."""
+    today = today_lasts(machine, now, zone, policy)
     return (
-        window_button("Now", t.machine, "now", "primary"),
-        *([window_button("Any time today", t.machine, "today")] if _today_lasts(t) else []),
-        window_button(f"Tonight {clock_words(t.policy)}", t.machine, "tonight"),
+        window_button("Now", machine, "now", "primary", label=label),
+        *([window_button("Any time today", machine, "today", label=label)] if today else []),
+        window_button(f"Tonight {clock_words(policy)}", machine, "tonight", label=label),
     )
 
 
-def _today_lasts(t: Telling) -> bool:
-    """Whether what is left of today is worth offering: two restarts long."""
-    here = local(t.now, t.zone)
-    midnight = wall(here.date() + DAY, time(0), t.zone)
-    return midnight - t.now >= 2 * usual(t.machine, t.policy)
-
-
-def give_buttons(machine: Machine | None, night: str) -> tuple[Button, ...]:
-    """When may it restart to give a card away: what costs least first."""
+def give_buttons(machine: Machine | None, night: str, label: str = "") -> tuple[Button, ...]:
+    """When may it restart to give a card away: what costs least first. ``label``: the number of what goes back."""
     return (
-        window_button("When nothing runs", machine, "when done", "primary"),
-        window_button(f"Tonight {night}", machine, "tonight"),
-        window_button("Now", machine, "now"),
+        window_button("When nothing runs", machine, "when done", "primary", label=label),
+        window_button(f"Tonight {night}", machine, "tonight", label=label),
+        window_button("Now", machine, "now", label=label),
     )
 
 
 def offer(t: Telling) -> Reply:
     """A turn without a known window: may it restart?"""
     request = t.request
-    made = request.offer if request is not None else None
-    count = request.count if request is not None else 1
-    what = wanted(request) if request is not None else "1 card"
-    by = t.item.until or (made.accept_by if made is not None else None)
-    free_at = made.free_at if made is not None and made.free_at is not None and made.free_at > t.now else None
+    if request is None:
+        return say(head(f"A card is free for you. When may {t.vm} restart?"))
+    by = t.item.until or (request.offer.accept_by if request.offer is not None else None)
+    there = _there_already(t, request)
+    count = max(request.count - len(there), 1)
+    more = " more" if there else ""
+    what = f"{count}{more} {tidy(request.kind, 30)}"
+    free_at = request.offer.free_at if request.offer is not None else None
+    soon: list[Part] = [" after ", When(free_at)] if free_at is not None and free_at > t.now else []
     return say(
-        head(f"{what} will be free for you, likely soon after ", When(free_at), f". When may {t.vm} restart?")
+        head(f"{what} will be free for you, likely soon", soon, f". When may {t.vm} restart?")
         if free_at is not None
         else head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?"),
-        ln(f"It is off for {t.usual}, and comes back with the {card_s(count)}. What runs there ends: save first."),
+        ln(slots_of(there), f" {'is' if len(there) == 1 else 'are'} in {t.vm} already, and {_stays(there)}.")
+        if there
+        else None,
+        ln(
+            f"It is off for {t.usual}, and comes back with the {card_s(request.count)}. What runs there ends: save first."
+        ),
         because(t.item.reason, "There now: "),
-        ln("Yours ", until_words(request.terms.length, t.policy), ".") if request is not None else None,
+        ln("Yours ", until_words(request.terms.length, t.policy), "."),
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
         if by
         else None,
-        buttons=offer_buttons(request, t.machine, t.now, t.zone, t.policy) if request is not None else (),
+        buttons=offer_buttons(request, t.machine, t.now, t.zone, t.policy),
     )
+
+
+def _there_already(t: Telling, request: Request) -> list[str]:
+    """What is offered and sits on the request's own machine, on its way back: it stays there. Never all of it."""
+    mine = {h.slot for h in t.books.holds if h.label == str(request.number) and h.turn is Turn.NEXT}
+    has = {h.slot: t.books.leases.get(h.label) for h in t.books.holds if h.turn is Turn.HAS and h.slot in mine}
+    found = sorted(slot for slot, x in has.items() if x is not None and x.machine == request.machine)
+    return found if len(found) < request.count else []
+
+
+def _stays(slots: list[str]) -> str:
+    return "stays" if len(slots) == 1 else "stay"
 
 
 def offer_buttons(
@@ -97,7 +123,7 @@ def offer_buttons(
 ) -> tuple[Button, ...]:
     """The answers to an offer: times that fit when its cards are free, the soonest first. ``zone``: the reader's, an IANA name."""
     ref, free_at = f"#{request.number}", request.offer.free_at if request.offer is not None else None
-    soonest = "Restart now" if free_at is None or free_at <= now else f"As soon as {it_is(request.count)} there"
+    soonest = "Restart now" if free_at is None else f"As soon as {it_is(request.count)} there"
     night, typed = _night_that_fits(max(free_at or now, now), usual(machine, policy), now, zone, policy)
     return (
         button(soonest, f"accept {ref} now", "primary"),
@@ -147,9 +173,11 @@ def still_wanted(t: Telling) -> Reply:
         ln("I asked twice and heard nothing. You keep your place, but I do not ask again before you answer."),
         end,
         buttons=(
-            window_button(f"Yes, restart {t.vm} any time today", t.machine, "today", "primary"),
-            window_button(f"Yes, tonight {clock_words(t.policy)}", t.machine, "tonight"),
-            button("No, leave the line", f"release{t.ref}"),
+            window_button(f"Yes, restart {t.vm} any time today", t.machine, "today", "primary", label=t.label)
+            if today_lasts(t.machine, t.now, t.zone, t.policy)
+            else None,
+            window_button(f"Yes, tonight {clock_words(t.policy)}", t.machine, "tonight", label=t.label),
+            about_button("No, leave the line", "release", t.ref),
         ),
     )
 
@@ -195,7 +223,7 @@ def leased(t: Telling) -> Reply:
         else None,
         buttons=(
             _rather_later(t),
-            button(f"I do not need {'them' if t.many else 'it'} any more", f"release{t.ref}"),
+            about_button(f"I do not need {'them' if t.many else 'it'} any more", "release", t.ref),
         ),
     )
 
@@ -211,7 +239,8 @@ def _rather_later(t: Telling) -> Button | None:
     """A later time is offered only where the agreed one is near."""
     window = agreed.window if (agreed := _agreed(t)) is not None else None
     soon = window is not None and window.start <= t.now + t.policy.now_within
-    return window_button(f"Rather tonight {clock_words(t.policy)}", t.machine, "tonight") if soon else None
+    rather = f"Rather tonight {clock_words(t.policy)}"
+    return window_button(rather, t.machine, "tonight", label=t.label) if soon else None
 
 
 def _on_its_way(t: Telling) -> LineOf | None:
@@ -259,7 +288,7 @@ def ask_window(t: Telling) -> Reply:
             ln(t.other, f" waits for {them}.") if t.other_known else None,
             ln(f"Nothing restarts unasked. If you shut {t.vm} down yourself, I use that moment and leave it off."),
             _way_home(t),
-            buttons=give_buttons(t.machine, night),
+            buttons=give_buttons(t.machine, night, t.label),
         )
     return say(
         head(t.kind_cards, f" {'are' if t.many else 'is'} yours as soon as {t.vm} restarts. When may it?"),
@@ -288,6 +317,9 @@ def _settled(t: Telling) -> list[Part]:
         gone = request.state in (RequestState.WITHDRAWN, RequestState.SERVED)
         return [wanted(request), f" for {t.vm} ", "is not asked for any more" if gone else "is still wanted"]
     are, go = ("are", "go") if t.many else ("is", "goes")
+    asked = lease.state in (LeaseState.RESERVED, LeaseState.RETURNING)
+    if asked and t.machine is not None and t.item.to not in t.machine.owners:
+        return [f"{t.vm} has another owner now, who is asked instead"]
     match lease.state:
         case LeaseState.RESERVED | LeaseState.RETURNING if t.item.agreement is not None:
             by = t.item.agreement.person
@@ -315,6 +347,29 @@ def _way_home(t: Telling) -> LineOf:
     return ln(f"Not out {after} after its end, and somebody waits: then I use its next night, and say so before.")
 
 
+def _untouched(t: Telling) -> LineOf | None:
+    """What its machine went through for it: nothing, or a restart that has begun, or is over."""
+    if t.machine is None or t.machine.gone:
+        return None
+    label = str(t.request.number) if t.request is not None else ""
+    mine = [
+        m
+        for m in t.books.moves.values()
+        if m.machine == t.machine.uuid
+        and m.state is not MoveState.PLANNED
+        and m.was_on
+        and any(w.label.rstrip("bcdefgh") == label for w in (*m.wishes, *m.left_out))
+    ]
+    move = max(mine, key=lambda m: m.number, default=None)
+    if move is None or (move.off_at is None and move.state not in UNDER_WAY):
+        return ln(f"{t.vm} was left as it was.")
+    if move.off_at is None:
+        return ln(f"{t.vm} was asked to shut down for it; it is started again as soon as it is off.")
+    if move.state in UNDER_WAY and move.on_at is None:
+        return ln(f"{t.vm} is off for it since ", When(move.off_at), ", and is started again without it.")
+    return was_off(move, t.vm)
+
+
 def back_in_line(t: Telling) -> Reply:
     """Over before it ever worked: the old place again."""
     what = wanted(t.request) if t.request is not None else "a card"
@@ -322,12 +377,18 @@ def back_in_line(t: Telling) -> Reply:
     lines: list[LineOf | None] = [
         head(f"You are back in line at your old place for {what}", why_tail(t.item.reason)),
         ln("Decided by ", t.other, ".") if t.other_known and t.item.who != t.item.to else None,
-        ln(f"{t.vm} was left as it was.") if t.machine is not None and not t.machine.gone else None,
+        _untouched(t),
     ]
-    leave = button("Leave the line", f"release{t.ref}")
+    leave = about_button("Leave the line", "release", t.ref)
     if rest is not None and rest.why is RestWhy.MACHINE:
         number = t.request.count if t.request is not None else 1
-        lines.append(ln("Name another machine: ", command(t.policy, f"request {number} on MACHINE"), "."))
+        how = command(t.policy, f"request {number} on MACHINE")
+        own = sorted(m.name for m in t.books.machines.values() if t.item.to in m.owners and not m.gone)
+        lines.append(
+            ln("Name another machine: ", how, ". Yours: ", listed(own[:4]), ".")
+            if own
+            else ln("No other machine of yours is known to me: an admin can add one, and you name it then: ", how, ".")
+        )
         lines.append(ln(f"If I hear nothing for {t.policy.still_wanted} working days, I take you out of the line."))
         return say(*lines, buttons=(leave,))
     if rest is not None:
@@ -357,29 +418,3 @@ def free_unused(t: Telling) -> Reply:
         else None,
         buttons=get_buttons(t),
     )
-
-
-def person_left(t: Telling) -> Reply:
-    """Somebody left the workspace (to the admins)."""
-    lent = [x for x in t.books.leases.values() if x.person == t.item.who and x.state in _OPEN]
-    return say(
-        head(t.other, " has left the workspace."),
-        because(t.item.reason, ""),
-        ln("Out of the line. ", "Cards still lent: ", ", ".join(s for x in lent for s in x.slots), ".")
-        if lent
-        else ln("Out of the line; no card is lent to them."),
-        ln("Machines that were theirs alone need another owner: ", command(t.policy, "machine owners MACHINE"), "."),
-        buttons=(
-            button(
-                f"Take {lent[0].slots[0]} back",
-                f"force release #{lent[0].label} because left",
-                "danger",
-                "Give this card back in the machine's next agreed restart?",
-            ),
-        )
-        if lent and lent[0].slots
-        else (),
-    )
-
-
-_OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.domain.model import Agreement, LeaseState, Move, MoveState
+from bot.domain.moves.common import SAID, STOPPED
 from bot.domain.news import ADMINS
-from bot.service.ports import Button, LineOf, Name, Reply, Show, When
+from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
 from bot.service.words.board import paused_by
 from bot.service.words.common import (
     Part,
@@ -20,6 +21,7 @@ from bot.service.words.common import (
     listed,
     ln,
     open_agreements,
+    runs_there,
     said,
     say,
     slots_of,
@@ -35,7 +37,7 @@ from bot.service.words.telling import Telling
 
 
 def _buttons(t: Telling) -> tuple[Button, ...]:
-    return give_buttons(t.machine, clock_words(t.policy)) if t.takes else get_buttons(t)
+    return give_buttons(t.machine, clock_words(t.policy), t.label) if t.takes else get_buttons(t)
 
 
 def machine_gone(t: Telling) -> Reply:
@@ -49,6 +51,7 @@ def machine_gone(t: Telling) -> Reply:
     return say(
         head(f"{t.vm} is gone from vCenter."),
         because(t.item.reason, ""),
+        ln("I had shut it down for a restart: when it is back and still off, I start it.") if _owed(t) else None,
         ln("Cards that sat in it are free for others as soon as no machine has them."),
         ln(
             "You keep your place in line. Name another machine: ",
@@ -67,6 +70,31 @@ def machine_gone(t: Telling) -> Reply:
     )
 
 
+def _owed(t: Telling) -> bool:
+    """Whether it is off through us, as its move or the machine itself remembers."""
+    uuid = t.machine.uuid if t.machine is not None else ""
+    now = t.books.machines.get(uuid, t.machine)
+    return now is not None and now.owed_on is not None
+
+
+def machine_back(t: Telling) -> Reply:
+    """A machine that is off through us, and whose restart was lost, is started."""
+    when = "as soon as I may act again" if t.books.paused else "now"
+    return say(
+        head(f"{t.vm} is off because I had shut it down. I start it {when}."),
+        ln("It was away, or my records were, before I could start it. Power is put back as I found it."),
+    )
+
+
+def restored_off(t: Telling) -> Reply:
+    """Off, and nobody knows through whom: the books were put back from a copy."""
+    return say(
+        head(f"{t.vm} is off, and I do not know since when: my records were put back from a copy."),
+        ln("It may be that I had shut it down for a restart. I leave it off; please look whether it should be on."),
+        buttons=() if t.item.to == ADMINS else (button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"),),
+    )
+
+
 def last_call(t: Telling) -> Reply:
     """A restart is near: save."""
     move = t.move
@@ -80,6 +108,7 @@ def last_call(t: Telling) -> Reply:
         parts = [[slots_of(s), word] for s, word in ((takes, " out"), (puts, " in")) if s]
         work = ln("For: ", listed(parts), f". It is off for {t.usual}.")
     turn = t.item.lease if t.to_holder else None
+    owners = t.machine.owners if t.machine is not None else ()
     first = head(f"{t.vm} restarts", at, ". Please save your work.")
     if turn is not None:
         are = "are" if len(turn.slots) > 1 else "is"
@@ -92,18 +121,91 @@ def last_call(t: Telling) -> Reply:
         ln("Agreed by ", t.named(agreement.person), ".")
         if agreement is not None and agreement.person not in ("", "bot")
         else None,
-        because(t.item.reason, ""),
+        *_inside(t),
+        ln(
+            Bold("Switched off hard"),
+            f" if it is not off {span_of(t.policy.guest_shutdown)} later, as agreed: open files may be lost.",
+        )
+        if agreement is not None and agreement.hard
+        else None,
         ln("Lent to you ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
-        else ln("Without an answer it restarts then. One no of any owner is enough to leave it on."),
+        else ln("Without an answer it restarts then. One no of any owner is enough to leave it on.")
+        if _owns(t)
+        else ln("To keep it on, ask ", listed(t.named(x) for x in owners), "; an owner can say not now."),
         buttons=(
-            None if firm else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
+            None if firm or not _owns(t) else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
             button(f"I do not need {it_them(len(turn.slots))} any more", f"release #{turn.label}")
             if turn is not None
             else None,
         ),
     )
+
+
+def _owns(t: Telling) -> bool:
+    """Whether the reader may say no: somebody who only works there may not, and is told whom to ask."""
+    return t.public or t.machine is None or t.item.to in t.machine.owners
+
+
+def _inside(t: Telling) -> list[LineOf | None]:
+    """What runs in the machine and is ended, who is logged in; or that it cannot be seen."""
+    word = t.item.inside
+    lines = [because(t.item.reason, "")]
+    if word is not None and (word.jobs or word.logins):
+        users = listed([said(u, 40) for u in sorted({x.user for x in word.logins})[:3]])
+        lines = [
+            ln(*runs_there(word), " and ", "ends" if len(word.jobs) == 1 else "end", " with the restart.")
+            if word.jobs
+            else None,
+            ln("Logged in: ", users, ".") if users else None,
+        ]
+    return lines
+
+
+def announced_over(t: Telling) -> Reply:
+    """A restart that was announced is called off, has begun, or is over: what holds now, with nothing to press."""
+    m, agreement = t.move, t.item.agreement
+    at: list[Part] = [" ", When(t.item.until)] if t.item.until is not None else []
+    if agreement is not None:
+        return _night_over(t, agreement)
+    if m is not None and m.undo and m.shutdown_at is not None:
+        return say(head(f"{t.vm} was asked to shut down, and is left as it was", why_tail(t.item.reason)))
+    if m is not None and m.state not in (MoveState.PLANNED, MoveState.DROPPED) and m.was_on:
+        return say(
+            head(f"{t.vm} restarts now, as announced."),
+            ln("It was asked to shut down ", When(m.shutdown_at), ".") if m.shutdown_at is not None else None,
+        )
+    if m is not None and m.was_on is False and m.state is not MoveState.DROPPED:
+        return say(
+            head(f"{t.vm} was found off; it is not shut down", at, "."), ln("What it was for is done while it is off.")
+        )
+    return say(
+        head(f"{t.vm} does not restart", at, why_tail(t.item.reason)),
+        ln("It was not switched off and nothing was changed."),
+    )
+
+
+def _night_over(t: Telling, night: Agreement) -> Reply:
+    """The night that was agreed by the terms."""
+    lease = t.lease
+    window: list[Part] = (
+        [" between ", When(night.window.start), " and ", When(night.window.end)] if night.window else []
+    )
+    if t.move is not None and not t.move.undo:
+        return say(head(f"{t.vm} has restarted, to give ", t.cards, " back."))
+    if lease is not None and lease.state is LeaseState.RETURNING:
+        return say(
+            head(f"{t.vm} was not restarted for ", t.cards, " in the time that was announced."),
+            ln("It is still to come out, and another time is announced before."),
+        )
+    stays = lease is not None and lease.state is LeaseState.ACTIVE
+    why = (
+        [t.cards, " stay" if t.many else " stays", " with ", t.named(t.person)]
+        if stays
+        else [t.cards, " came out of it or is used there by somebody else now"]
+    )
+    return say(head(f"{t.vm} does not restart", window, " for ", t.cards, " after all."), ln(why, "."))
 
 
 def _announced(t: Telling) -> Agreement | None:
@@ -155,9 +257,11 @@ def standing_skipped(t: Telling) -> Reply:
         ln("A regular restart time is no leave to end work. The soonest other moment that suits you?"),
         ln("Without an answer I look again at the next such time."),
         buttons=(
-            window_button("When nothing runs", t.machine, "when done", "primary"),
-            window_button("Now", t.machine, "now"),
-            window_button(f"Tonight {clock_words(t.policy)}, even if busy", t.machine, "tonight even if busy"),
+            window_button("When nothing runs", t.machine, "when done", "primary", label=t.label),
+            window_button("Now", t.machine, "now", label=t.label),
+            window_button(
+                f"Tonight {clock_words(t.policy)}, even if busy", t.machine, "tonight even if busy", label=t.label
+            ),
         ),
     )
 
@@ -174,15 +278,15 @@ def firm_window(t: Telling) -> Reply:
         when = [" in its next night"]
     return say(
         head(f"{t.vm} restarts", when, ", to give ", t.cards, " back."),
-        because(t.item.reason, "Why: ")
-        or ln(
-            f'It should have come out {span_of(t.policy.stuck_return)} ago, or "not now" was said twice, and others wait.'
-        ),
+        because(t.item.reason, "Why: "),
         ln('That was agreed when the lending began. "Not now" does not move this one; sooner is welcome.'),
         ln(f"It is off for {t.usual}. Please have your work saved by then."),
         buttons=()
         if t.public
-        else (window_button("When nothing runs", t.machine, "when done"), window_button("Now", t.machine, "now")),
+        else (
+            window_button("When nothing runs", t.machine, "when done", label=t.label),
+            window_button("Now", t.machine, "now", label=t.label),
+        ),
     )
 
 
@@ -222,7 +326,20 @@ def undone(t: Telling) -> Reply:
             else [f" for {span_of(t.policy.reserved_free)} once {it_is(len(lease.slots))} free"]
         )
         reserved = f"The {card_s(len(lease.slots))} {'stays' if len(lease.slots) == 1 else 'stay'} reserved for "
-        stays = ln(reserved, t.holder, late, "; then the turn goes on if somebody waits.")
+        meant = sorted({w.slot for w in (m.wishes if m is not None else ()) if w.label == lease.label})
+        if meant and not set(meant) & set(lease.slots):
+            one = len(lease.slots) == 1
+            first_part: list[Part] = [slots_of(lease.slots), " is" if one else " are", " reserved for "]
+            stays = ln(
+                first_part,
+                t.holder,
+                " instead of ",
+                slots_of(meant),
+                late,
+                "; then the turn goes on if somebody waits.",
+            )
+        else:
+            stays = ln(reserved, t.holder, late, "; then the turn goes on if somebody waits.")
     elif lease is not None and lease.state is LeaseState.RETURNING:
         one = len(lease.slots) == 1
         stays = ln(
@@ -231,6 +348,9 @@ def undone(t: Telling) -> Reply:
     off = was_off(m, t.vm, Show.DAY_TIME if t.public else Show.TIME) if m is not None else None
     return say(
         head(first, why_tail(t.item.reason)),
+        ln("It was shutting down already, and a shutdown cannot be called back.")
+        if m is not None and m.off_at is not None and m.reason in (STOPPED, SAID)
+        else None,
         off or ln("It was not switched off." if m is not None and m.off_at is None else "No disk was touched."),
         stays,
         ln("I do not try again in this restart time."),
@@ -240,8 +360,8 @@ def undone(t: Telling) -> Reply:
 
 def _buttons_again(t: Telling) -> tuple[Button, ...]:
     return (
-        window_button("Try again today", t.machine, "today"),
-        window_button(f"Only tonight {clock_words(t.policy)}", t.machine, "tonight"),
+        window_button("Try again today", t.machine, "today", label=t.label),
+        window_button(f"Only tonight {clock_words(t.policy)}", t.machine, "tonight", label=t.label),
         button("What happened?", f"why{t.ref}"),
     )
 
@@ -263,11 +383,11 @@ def guest_hangs(t: Telling) -> Reply:
         buttons=()
         if t.public
         else (
-            window_button("When nothing runs", t.machine, "when done"),
-            window_button("Try again now", t.machine, "now"),
+            window_button("When nothing runs", t.machine, "when done", label=t.label),
+            window_button("Try again now", t.machine, "now", label=t.label),
             button(
                 "Now, switch off hard",
-                f"window{typeable(t.machine)} now hard",
+                f"window{f' #{t.label}' if t.label else typeable(t.machine)} now hard",
                 "danger",
                 f"Switch {t.vm} off hard if it does not shut down? Open files may be lost.",
             ),
@@ -339,6 +459,15 @@ def _stays_unseen(t: Telling, m: Move, at: list[Part]) -> Reply:
         head(f"{t.vm} may be off, and {away}."),
         ln(f"It was {asked}, and I cannot see what came of it. If it is off, it is started as soon as {again}."),
         ln(needed),
+    )
+
+
+def seen_to(t: Telling) -> Reply:
+    """An admin has seen to a machine that did not start: nobody tries it any more."""
+    return say(
+        head(t.other, f" {'have' if t.item.who == t.item.to else 'has'} seen to {t.vm}: I stop trying to start it."),
+        ln("What was asked of me for it, a start too, is over. If it is off, start it in vCenter, or ask me to."),
+        buttons=() if t.public else (button(f"Start {t.vm}", f"start{typeable(t.machine)}"),),
     )
 
 

@@ -140,6 +140,14 @@ class Telling:
         return f" #{self.request.number}" if self.request is not None else ""
 
     @property
+    def label(self) -> str:
+        """``12`` or ``12b``: the number that a button is about; "" if none is known, or a restart is for several."""
+        move = self.item.move if self.item.lease is None and self.item.request is None else None
+        if move is not None and len({w.label for w in move.wishes}) > 1:
+            return ""
+        return self.ref.removeprefix(" #")
+
+    @property
     def takes(self) -> bool:
         """Whether the machine is to give a card away (else it is to get one)."""
         if self.item.move is not None and self.item.move.wishes:

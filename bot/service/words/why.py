@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.domain.leases import keepable
 from bot.domain.model import (
     BOT,
     Card,
@@ -28,13 +27,13 @@ from bot.service.words.answers import (
     restart_buttons,
     standing_still,
     too_late_line,
+    worst_line,
 )
 from bot.service.words.answers_cards import comes_out_words
-from bot.service.words.board import View, card_words, goes_back, held_up_words
+from bot.service.words.board import View, card_words, goes_back, held_up_words, request_button
 from bot.service.words.common import (
     MINE,
     QUEUE,
-    REQUEST,
     Part,
     Scene,
     because,
@@ -49,17 +48,14 @@ from bot.service.words.common import (
     ln,
     machine_word,
     name_of,
+    next_words,
     place_word,
     say,
     slots_of,
     usable,
     wanted,
-    window_words,
 )
-from bot.service.words.news_line import give_buttons
-
-if TYPE_CHECKING:
-    from bot.domain.promises import Promise
+from bot.service.words.news_line import give_buttons, put_buttons
 
 
 def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
@@ -81,7 +77,7 @@ def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> R
         head("You wait for nothing and have no card."),
         ln("The order is first come, first served; all cards of a request together, and nobody passes."),
         order,
-        buttons=(REQUEST, QUEUE),
+        buttons=(request_button(scene.books, scene.seen, scene.now), QUEUE),
     )
 
 
@@ -158,8 +154,16 @@ def _capital(who: Part) -> Part:
 def _missing(scene: Scene, lease: Lease, vm: str) -> LineOf:
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
     if agreed:
-        return ln(f"Missing is a restart of {vm}, agreed ", window_words(agreed[0]), ".")
+        when = next_words(agreed[0], scene.books.machines.get(lease.machine), scene.now, scene.policy)
+        return ln(f"Missing is a restart of {vm}, agreed ", when, ".", _stop_with(scene, lease))
     return ln(f"Missing is a time when {vm} may restart.")
+
+
+def _stop_with(scene: Scene, lease: Lease) -> list[Part]:
+    """The number of the restart that is planned for it, and what it is good for."""
+    planned = (m for m in scene.books.moves.values() if m.machine == lease.machine and m.state is MoveState.PLANNED)
+    move = next(planned, None)
+    return [" To call it off: ", command(scene.policy, f"stop m{move.number}"), "."] if move is not None else []
 
 
 def _blockers(scene: Scene, lease: Lease) -> LineOf | None:
@@ -172,13 +176,21 @@ def _blockers(scene: Scene, lease: Lease) -> LineOf | None:
     return because("; ".join(found), "In the way: ")
 
 
-def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button, ...]:
+def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button | None, ...]:
+    """What is still to be said about it: a time to restart, if that is missing."""
     if not mine or lease.state not in _OPEN:
         return (QUEUE, MINE)
     machine = scene.books.machines.get(lease.machine)
+    them, ref = it_them(len(lease.slots)), label_ref(lease.label)
     if lease.state is LeaseState.RETURNING and comes_out_words(scene, lease) is None:
-        return give_buttons(machine, clock_words(scene.policy))
-    return (MINE, button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}"))
+        return give_buttons(machine, clock_words(scene.policy), lease.label)
+    if lease.state is LeaseState.RETURNING:
+        return (MINE, button(f"Keep {them}", f"keep {ref}") if keepable(scene.books, lease) else QUEUE)
+    if lease.state is LeaseState.RESERVED and not usable(
+        scene.books, lease.machine, lease.label, scene.now, scene.policy
+    ):
+        return put_buttons(machine, lease.label, scene.now, scene.zone or scene.policy.zone, scene.policy)
+    return (MINE, button(f"Give {them} back", f"release {ref}"))
 
 
 def _why_card(scene: Scene, card: Card) -> Reply:
@@ -193,7 +205,7 @@ def _why_card(scene: Scene, card: Card) -> Reply:
         ln("Nobody waits for one.") if free and first is None else None,
         ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
         *standing_still(scene),
-        buttons=(REQUEST, QUEUE),
+        buttons=(request_button(scene.books, scene.seen, scene.now), QUEUE),
     )
 
 
@@ -217,7 +229,7 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
         first,
         _turn_line(scene, request, mine),
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
-        _worst_line(scene.promises.get(request.number)) if request.rest is None else None,
+        worst_line(scene.promises.get(request.number)) if request.rest is None else None,
         too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
         ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
         None if _stranded(request) else _window_line(scene, request, machine),
@@ -243,13 +255,6 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
         listed(_asked_at(r, request, reader) for r in ahead[-2:]),
         [more, ", ", own, " ", When(request.asked), ". Nothing else counts here."],
     )
-
-
-def _worst_line(promise: Promise | None) -> LineOf | None:
-    """Why the latest time is so much later than the likely one."""
-    if promise is None or promise.likely is None or promise.latest is None or promise.cause == "free_now":
-        return None
-    return ln('The latest counts all that may hold it up: a longer time, work that runs on, silence, "not now".')
 
 
 def _asked_at(request: Request, behind: Request, reader: PersonId) -> list[Part]:
@@ -327,4 +332,4 @@ def _request_buttons(scene: Scene, request: Request, machine: Machine | None) ->
     leave = button("Leave the line", f"release #{request.number}")
     if agreed_for(scene, request) is not None or is_off(scene, request) or _stranded(request):
         return (QUEUE, leave)
-    return (*restart_buttons(scene, machine, scene.promises.get(request.number))[:2], leave)
+    return (*restart_buttons(scene, machine, scene.promises.get(request.number), str(request.number))[:2], leave)

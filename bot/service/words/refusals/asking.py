@@ -14,6 +14,7 @@ from bot.service.words.common import (
     button,
     command,
     head,
+    listed,
     ln,
     no,
     said,
@@ -111,15 +112,46 @@ def _of_kind(f: Facts, kind: str) -> Button:
 
 def unknown_machine(f: Facts, policy: Policy) -> Reply:
     """No such machine, or not registered."""
-    mine = f.many("machines")
+    mine, there = f.many("machines"), f.many("there")
+    name = said(f.text("machine", "that"), 60)
+    if there:
+        return _unknown_to_admin(f, policy, there)
     return no(
-        head('I know no machine "', said(f.text("machine", "that"), 60), '".'),
+        head('I know no machine "', name, '".'),
         ln("Yours: ", codes(mine), ".") if mine else ln("None of yours is known to me."),
         ln("An admin can add one: ", command(policy, "machine add NAME"), ". Nothing was changed."),
         buttons=(
             *[button(f"On {m}", says) for m in mine[:2] if typable(m) and (says := f.again(f.raw("machine"), m, ""))],
             MINE,
         ),
+    )
+
+
+def _unknown_to_admin(f: Facts, policy: Policy, there: list[str]) -> Reply:
+    """To an admin: what there is, whose it is, and the line that adds one."""
+    name, seen = said(f.text("machine", "that"), 60), bool(f.text("seen"))
+    shown, more = there[:6], len(there) - 6
+    return no(
+        head("vCenter shows no machine " if seen else "I know no machine ", '"', name, '".'),
+        ln(
+            "It shows " if seen else "I know ",
+            listed(shown, ", " if more > 0 else " and "),
+            f" and {more} more." if more > 0 else ".",
+        ),
+        ln("To add one: ", command(policy, "machine add NAME owners @person"), ". Nothing was changed."),
+        buttons=(button("All machines", "machine list"),),
+    )
+
+
+def known(f: Facts, policy: Policy) -> Reply:
+    """Registered already: its owners are changed by their own word, so that nobody loses a machine by a slip."""
+    vm, owners, wanted = f.text("machine", "that"), f.many("owners"), f.many("wanted")
+    same = set(owners) == set(wanted)
+    return no(
+        head(tidy(vm), " is known already; it belongs to ", names(owners, last=" and "), "."),
+        None if same else ln("To change that: ", command(policy, f"machine owners {vm} @person"), "."),
+        NOTHING,
+        buttons=(button("All machines", "machine list"),),
     )
 
 
@@ -166,7 +198,7 @@ def already(f: Facts, policy: Policy) -> Reply:
             ln(
                 "Your place stays. Said again with a time it changes the request: ",
                 command(policy, "request until fri 18:00"),
-                "; for another number of cards, leave the line and ask again.",
+                "; said with fewer cards it asks for those. For more, leave the line and ask again.",
             ),
             buttons=(button("Why do I wait?", f"why #{number}"), button("Leave the line", f"release #{number}")),
         )

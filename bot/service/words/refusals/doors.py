@@ -31,6 +31,21 @@ def admins_only(f: Facts, policy: Policy) -> Reply:
     )
 
 
+def no_answer(f: Facts, policy: Policy) -> Reply:
+    """Somebody who can say nothing to the bot: named as an owner, they would answer no question."""
+    who = f.text("person")
+    return no(
+        head(Name(who) if who else "That person", " cannot answer me", why_tail(f.text("why"))),
+        ln(
+            "What works: people of the workspace who can write to me, as ",
+            command(policy, "machine owners vm-r @ada"),
+            ".",
+        ),
+        NOTHING,
+        buttons=(HELP,),
+    )
+
+
 def reason_wanted(f: Facts, policy: Policy) -> Reply:
     """A public reason is needed."""
     repeat = f.text("command", "force release #12")
@@ -47,9 +62,10 @@ def not_possible(f: Facts, policy: Policy) -> Reply:
     what, why = f.text("what"), f.text("why")
     return no(
         head(
-            f"That does not work now ({plainer(what)})" if what and what != "this" else "That does not work now",
+            f"That does not work ({plainer(what)})" if " " in what else "That does not work",
             why_tail(why),
         ),
+        ln("What works: ", works, ".") if (works := f.text("works")) else None,
         NOTHING,
         buttons=(MINE, HELP),
     )
