@@ -167,8 +167,18 @@ def db_restore(
     from bot.edges.store import restore
 
     with _database():
-        restore(_load(settings).store.url, source)
-    typer.echo(f"Restored from {source}.")
+        found = restore(_load(settings).store.url, source)
+    typer.echo(f"Restored from {source}." + (f" What was there before is in {found.kept}." if found.kept else ""))
+    typer.echo(
+        "What happened after the copy was made is not in it: look at each machine that is off. The bot tells the"
+    )
+    typer.echo("admins which it finds off, and leaves them off.")
+    if found.off is None:
+        typer.echo("The database before cannot be read, so nobody knows which machines were just being restarted.")
+    elif found.off:
+        typer.echo(
+            f"By the database before, off through the bot, and started if they are off still: {', '.join(found.off)}."
+        )
 
 
 @contextmanager

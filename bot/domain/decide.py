@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from bot.domain import leases, moves, overdue, planner, pool, questions, windows
+from bot.domain import clockback, leases, moves, overdue, planner, pool, questions, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round as LeaseRound
 from bot.domain.lifecycle import OPEN_MOVE
@@ -50,6 +50,8 @@ def decide(
     :param last_look: when the look before this one began, of whatever process; None: not known
     :param jump: by how much the clock jumped since the last round; a large jump stops offers and shutdowns for one round
     """
+    ahead = clockback.settle(draft, policy.clock_jump)
+    jump = -ahead if ahead > abs(jump) else jump  # of one that went on before this process began, only the stamps tell
     jumped = abs(jump) > policy.clock_jump
     if jumped:
         why = f"the clock of the bot's host jumped by {jump.total_seconds() / 60:.0f} min"

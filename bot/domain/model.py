@@ -63,6 +63,8 @@ class Card:
     aside: Aside | None = None  # out of the pool, and why
     agreeing: int = 0  # complete looks in a row that agree with the books since a difference (three heal it)
     doubted: bool = False  # books, vCenter and guest differed; not granted again before it is healed
+    shared: tuple[MachineId, ...] = ()  # the machines whose settings all name it, as told; empty: no more than one
+    shared_since: datetime | None = None  # when that was told: the key of its message
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,12 @@ class Machine:
     lock_before: bool | None = None  # memory lock before the first card was put on
     durations_s: tuple[int, ...] = ()  # the last ten power cycles, seconds off, newest last
     not_nows: tuple[NotNow, ...] = ()  # what its owners said "not now" to and is not over
+    owed_on: datetime | None = (
+        None  # since when it is off through us, or to be on, and no move sees to it; None: it is not
+    )
+    restored: datetime | None = (
+        None  # when the books were put back from a copy, if it was not seen on since; None: it was
+    )
 
 
 class RequestState(StrEnum):

@@ -46,7 +46,10 @@ class NewsKind(StrEnum):
     DIFFERENCE = "difference"  # books, vCenter and guest differ (`reason`)
     STRANGER = "stranger"  # a device without a lease on a registered machine
     SHARED_SETTING = "shared_setting"  # two machines' settings name one card
+    SHARED_OVER = "shared_over"  # that is over: an edit of its message
     MACHINE_GONE = "machine_gone"  # a registered machine is gone
+    MACHINE_BACK = "machine_back"  # a machine that was gone while off through us is back, still off, and is started
+    RESTORED_OFF = "restored_off"  # off, and the books were put back from a copy: nobody knows through whom
     LAST_CALL = "last_call"  # machine restarts at `until`
     NOT_NOW = "not_now"  # an owner said "not now"
     WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)

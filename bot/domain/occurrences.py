@@ -137,6 +137,8 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
     if reading is None:
         return None, "no word from inside"
     silent = now - reading.at
+    if silent < -policy.reading_stale:  # the clock went back since
+        return None, "no word from inside"
     if silent > policy.reading_stale:
         return None, f"no word from inside for {max(1, int(silent.total_seconds() // 60))} min"
     if reading.stopping:

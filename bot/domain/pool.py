@@ -168,10 +168,15 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
     seen = sight.machine(machine.uuid)
     if seen is not None:
         fresh = replace(machine, name=seen.name, vcenter=seen.vcenter, missing=0, gone=False)
+        power = sight.power(machine.uuid)
+        if power is Power.ON:
+            fresh = replace(fresh, owed_on=None, restored=None)
         if fresh != machine:
             draft.put(fresh)
             if machine.name != seen.name:
                 draft.log(BOT, "machine.renamed", seen.name, f"was {machine.name}")
+        if fresh.restored is not None and fresh.owed_on is None and power is Power.OFF:
+            _off_since_when(draft, fresh)
         return
     if not sight.complete(machine.vcenter) or sight.listed(machine) or machine.gone:
         return
@@ -191,14 +196,22 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
             draft.tell(News(NewsKind.MACHINE_GONE, to, once=f"{machine.uuid}:{draft.now.date()}", machine=machine))
 
 
+def _off_since_when(draft: Draft, machine: Machine) -> None:
+    """Off, and the books are older than that may be: owners and admins are asked to look, once."""
+    if machine.restored is None or any(m.machine == machine.uuid and m.state in UNDER_WAY for m in draft.moves.values()):
+        return
+    once = f"{machine.uuid}:{machine.restored.isoformat()}"
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(NewsKind.RESTORED_OFF, to, once=once, machine=machine))
+
+
 def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     """Compare a card's place in vCenter with the books: two settings, a stranger, or a difference to be healed."""
     settings = sight.settings(card)
     if settings is None:
         return
     lease = draft.leases.get(draft.holder(card.name, Turn.HAS) or "")
-    if len(settings) > 1:
-        _shared(draft, sight, card, settings)
+    card = _shared(draft, sight, card, settings)
     if _on_the_way(draft, settings, lease):
         return
     if lease is not None and lease.state is LeaseState.ACTIVE:
@@ -248,13 +261,29 @@ def _stranger(draft: Draft, card: Card, settings: frozenset[MachineId]) -> None:
             )
 
 
-def _shared(draft: Draft, sight: Sight, card: Card, settings: frozenset[MachineId]) -> None:
-    """Two settings name one card (a clone): clean for nobody, said once to owners and admins."""
-    names = sorted(m.name for uuid in settings if (m := sight.machine(uuid)) is not None)
-    once = f"{card.name}:{','.join(sorted(settings))}"
-    owners = {o for uuid in settings if uuid in draft.machines for o in draft.machines[uuid].owners}
+def _shared(draft: Draft, sight: Sight, card: Card, settings: frozenset[MachineId]) -> Card:
+    """Two settings name one card (a clone): clean for nobody, said once to owners and admins; when it is over, that message is edited."""
+    now = tuple(sorted(settings)) if len(settings) > 1 else ()
+    if now == card.shared:
+        return card
+    if not now:
+        _tell_shared(draft, sight, NewsKind.SHARED_OVER, card, card.shared)
+    if now:
+        card = replace(card, shared_since=card.shared_since or draft.now)
+        _tell_shared(draft, sight, NewsKind.SHARED_SETTING, card, now)
+    card = replace(card, shared=now, shared_since=card.shared_since if now else None)
+    draft.put(card)
+    return card
+
+
+def _tell_shared(draft: Draft, sight: Sight, kind: NewsKind, card: Card, machines: tuple[MachineId, ...]) -> None:
+    known = {uuid: m.name for uuid in machines if (m := sight.machine(uuid) or draft.machines.get(uuid)) is not None}
+    left = [known[uuid] for uuid in sorted(sight.settings(card) or ()) if uuid in known]
+    names = sorted(known.values()) if kind is NewsKind.SHARED_SETTING else left
+    owners = {o for uuid in machines if uuid in draft.machines for o in draft.machines[uuid].owners}
+    key = f"shared:{card.name}:{card.shared_since.isoformat() if card.shared_since else ''}"
     for to in (*sorted(owners), ADMINS):
-        draft.tell(News(NewsKind.SHARED_SETTING, to, once=once, slots=(card.name,), reason=" and ".join(names)))
+        draft.tell(News(kind, to, key=key, slots=(card.name,), reason=" and ".join(names)))
 
 
 def is_off(sight: Sight, uuid: MachineId) -> bool:

@@ -112,8 +112,8 @@ class Sight:
     def word(self, uuid: MachineId, now: datetime, stale: timedelta, since: datetime | None = None) -> Reading | None:
         """The guest's latest word, if it is fresh and (with ``since``) of a boot first heard after then."""
         r = self.readings.get(uuid)
-        if r is None or now - r.at > stale or r.stopping:
+        if r is None or abs(now - r.at) > stale or r.stopping:  # both ways: the clock may have gone back since
             return None
-        if since is not None and (r.first_at or r.at) < since:
+        if since is not None and min(r.first_at or r.at, r.at) < since:
             return None
         return r

@@ -46,6 +46,8 @@ class Absences:
                 draft.tell(News(NewsKind.VCENTER_BACK, ADMINS, once=back, reason=name, until=since))
         for name in sorted(wanted - complete):
             since = self._since.setdefault(name, draft.now)
+            if since > draft.now and SAID + _once(name, since) not in books.said:  # the clock went back
+                since = self._since[name] = draft.now
             if draft.now - since >= AWAY:
                 reason = f"vCenter {name} does not answer; nothing is granted or moved there until it does"
                 if off := off_through_us(books, name):

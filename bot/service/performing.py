@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from bot.domain import moves
 from bot.domain.draft import Draft
@@ -37,7 +37,7 @@ class _Ending:
 
     outcome: Outcome  # what became of it
     reason: str = ""  # plain words
-    again_at: datetime | None = None  # not before then
+    after: timedelta | None = None  # asked again not before so long after it is recorded
     before: Before | None = None  # memory settings before a change
     card: str = ""  # PCI address of the card to blame
 
@@ -128,13 +128,13 @@ class Performer:
             before = self._lab.act(step)
         except Again as again:
             log.warning("m%d: %s goes again: %s", number, step.kind, again)
-            return _Ending(Outcome.AGAIN, str(again), self._clock.now() + again.after)
+            return _Ending(Outcome.AGAIN, str(again), again.after)
         except NeedsPerson as refused:
             log.warning("m%d: %s is refused: %s", number, step.kind, refused)
             return _Ending(Outcome.REFUSED, str(refused), card=refused.card)
         except Exception:
             log.exception("m%d: %s ended in an error that the driver does not know", number, step.kind)
-            return _Ending(Outcome.AGAIN, "the answer of vCenter was not understood", self._clock.now() + LOST)
+            return _Ending(Outcome.AGAIN, "the answer of vCenter was not understood", LOST)
         return _Ending(Outcome.DONE, before=before)
 
     def _not_now(self, books: Books, move: Move, kind: CallKind) -> str:
@@ -159,7 +159,7 @@ class Performer:
                 call,
                 ending.outcome,
                 reason=ending.reason,
-                again_at=ending.again_at,
+                again_at=draft.now + ending.after if ending.after is not None else None,
                 before=ending.before,
                 card=ending.card,
             )

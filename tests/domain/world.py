@@ -76,6 +76,7 @@ class Vm:
     question: str = ""
     boots: int = 0
     free_since: datetime | None = MONDAY_10 - timedelta(days=1)
+    heard_ahead: timedelta = timedelta(0)  # the clock was set back by that much since its first word was heard
     id: str = ""  # instance UUID; "" from the first name
     shown: str = ""  # its name in vCenter; "" as it was named first
 
@@ -199,7 +200,7 @@ class World:
                 free = None if vm.jobs else vm.free_since
                 found[vm.uuid] = Reading(
                     vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, (), vm.jobs, free,
-                    vm.boot + vm.boot_takes,
+                    vm.boot + vm.boot_takes + vm.heard_ahead,
                 )  # fmt: skip
         return found
 
@@ -216,7 +217,7 @@ class World:
                 assert other is vm or other.power is not Power.ON or not (other.cards & vm.cards), (
                     "a card in two running VMs"
                 )
-            vm.boot, vm.boots = self.now, vm.boots + 1
+            vm.boot, vm.boots, vm.heard_ahead = self.now, vm.boots + 1, timedelta(0)
         vm.power, vm.stops_at = power, None
         self.ours.pop(name, None)
         self.journal.append(Act(self.now, power.value, name))
@@ -314,6 +315,19 @@ class World:
         )
         self.last_look = seen.at if seen is not None else self.last_look
         self.perform()
+
+    def set_back(self, amount: timedelta) -> None:
+        """The clock of the bot's host is set back. The world goes on: as long ago as before, by vCenter's clock when it was."""
+        self.now -= amount
+        self.skew += amount
+        for vm in self.vms.values():
+            vm.boot -= amount
+            vm.heard_ahead += amount
+            vm.stops_at = vm.stops_at - amount if vm.stops_at is not None else None
+            vm.free_since = self.now if vm.free_since is not None else None
+        self.last_calls = [(at - amount, n) for at, n in self.last_calls]
+        self.asked_at = {name: at - amount for name, at in self.asked_at.items()}
+        self.ours = {name: at - amount for name, at in self.ours.items()}
 
     def pass_time(self, amount: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
         """Rounds until the time has passed."""

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from bot.domain.draft import Draft
-from bot.domain.model import Turn
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import MoveState, Turn
 from bot.edges.store import (
     Away,
     Busy,
@@ -36,7 +38,7 @@ from bot.edges.store import (
     upgrade,
 )
 from bot.edges.store.tables import Row
-from tests.edges.store_builders import NOW, furnish, post, request, write
+from tests.edges.store_builders import NOW, furnish, move, post, request, write
 from tests.edges.store_servers import Databases, databases  # noqa: F401
 
 spawn = multiprocessing.get_context("spawn")
@@ -260,7 +262,10 @@ def test_a_copy_and_back(file: Path, url: str, tmp_path: Path) -> None:
     store.close()
     restore(url, copy)
     store = open_store(url)
-    assert store.read() == before
+    found = store.read()
+    assert all(m.restored is not None and m.owed_on is None for m in found.machines.values())
+    as_before = {uuid: replace(m, restored=None) for uuid, m in found.machines.items()}
+    assert replace(found, machines=as_before) == before
     assert store.pending() == 1
     store.close()
     kept = [p for p in tmp_path.iterdir() if ".before-restore-" in p.name]
@@ -268,6 +273,36 @@ def test_a_copy_and_back(file: Path, url: str, tmp_path: Path) -> None:
     old = open_store(f"sqlite:///{kept[0]}")
     assert set(old.read().requests) == {1, 2}
     old.close()
+
+
+@pytest.mark.parametrize("state", [s for s in MoveState if s in UNDER_WAY])
+@pytest.mark.parametrize("more", [{}, {"on_at": NOW}, {"was_on": False}])
+def test_a_copy_from_before_a_restart(state: MoveState, more: dict[str, Any], url: str, tmp_path: Path) -> None:
+    """The copy does not know that the bot put a machine off; the database that it replaces does."""
+    store = open_store(url)
+    furnish(store)
+    backup(url, tmp_path / "copy.db")
+    write(store, move(state=state, **{"was_on": True, "off_at": NOW, **more}))
+    store.close()
+    found = restore(url, tmp_path / "copy.db")
+    assert found.off == (() if more else ("vm-uuid-1",))
+    store = open_store(url)
+    owed = {uuid for uuid, m in store.read().machines.items() if m.owed_on is not None}
+    assert owed == (set() if more else {"uuid-1"})
+    store.close()
+
+
+def test_a_copy_in_the_place_of_a_damaged_one(file: Path, url: str, tmp_path: Path) -> None:
+    store = open_store(url)
+    furnish(store)
+    backup(url, tmp_path / "copy.db")
+    write(store, move())
+    store.close()
+    sql(file, "UPDATE move SET body = '{'")
+    assert restore(url, tmp_path / "copy.db").off is None
+    store = open_store(url)
+    assert all(m.restored is not None for m in store.read().machines.values())
+    store.close()
 
 
 def test_a_copy_into_an_empty_place(url: str, tmp_path: Path) -> None:

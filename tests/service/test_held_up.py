@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +29,25 @@ def restart(house: House, state: MoveState, said: str = "request 1 restart now")
 def told(house: House, to: str, *words: str) -> list[str]:
     """What stands in somebody's eyes with all these words in it."""
     return [text for text in house.voice.said_to(to) if all(word in text for word in words)]
+
+
+# ---- the clock goes back
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_clock_goes_back_while_the_machine_is_off(house: House, killed: bool) -> None:
+    """Also while a call is being answered, and when the bot that saw the jump is gone."""
+    house.say("bob", "request 1 restart now")
+    while house.lab.vms[uuid("vm-r")].power is Power.ON:
+        house.forward(0.25, 0.25)
+    house.clock.at -= timedelta(hours=6)
+    if killed:
+        house.restart("another")
+    house.forward(15, 0.25)
+    assert house.lab.vms[uuid("vm-r")].power is Power.ON
+    assert len(told(house, DANA, "My clock has jumped")) == 1
+    house.forward(25, 0.25)
+    assert told(house, BOB, "Yours until")
 
 
 # ---- vCenter is away

@@ -84,6 +84,8 @@ def called_off(draft: Draft, move: Move) -> str:
     """
     if not move.was_on or move.window is None:
         return ""
+    if draft.now < move.window.start - SLEW:
+        return "the clock went back, so the agreed time has not begun"
     agreement = draft.agreements.get(move.agreement or 0)
     # One that was taken back in an earlier transaction is not among the open ones any more.
     if move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN):
@@ -101,6 +103,9 @@ def unseen_since(draft: Draft, ctx: Round, move: Move, asked: datetime) -> datet
     since = max(min(known), asked) if known else draft.now
     return since if draft.now - since > GAP else None
 
+
+SLEW = timedelta(minutes=5)
+"""A clock that is set right by less than that calls nothing off."""
 
 GAP = timedelta(minutes=1)
 """Looks that are not farther apart show when something happened."""

@@ -62,18 +62,31 @@ def plan(draft: Draft, ctx: Context) -> None:
             continue
         move = _open(draft, machine)
         wanted = wishes(draft, ctx.sight, machine)
+        owed = machine.owed_on is not None and ctx.sight.power(machine.uuid) is Power.OFF
         if move is None:
-            if not wanted:
+            if not wanted and not owed:
                 continue
             new = Move(draft.number("move"), machine.uuid, MoveState.PLANNED, wanted, draft.now, draft.now)
             move = step(draft, new, On.PLAN, new=True, why=_why(wanted))
-        elif not wanted and not move.wants_on:
+        if owed and not move.wants_on:
+            move = _start_again(draft, machine, move)
+        if not wanted and not move.wants_on:
             step(draft, move, On.NO_WISH, reason="nothing to do any more", wishes=())
             continue
-        elif wanted != move.wishes:
+        if wanted != move.wishes:
             move = step(draft, move, On.WISHES, why=_why(wanted), wishes=wanted)
         _unused_windows(draft, ctx, machine, move)
         _go_on(draft, ctx, machine, move)
+
+
+def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
+    """It is off through us, and the move that saw to it is lost: power is put back as it was found, for which no window is needed."""
+    move = replace(move, wants_on=True)
+    draft.put(move)
+    draft.log(BOT, "move.owed", f"m{move.number}", f"{machine.name} is off through the bot")
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(NewsKind.MACHINE_BACK, to, once=f"{move.number}", move=move, machine=machine))
+    return move
 
 
 def _open(draft: Draft, machine: Machine) -> Move | None:

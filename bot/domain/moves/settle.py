@@ -6,6 +6,8 @@ Past ``stopping`` a machine that we put off is never left off: nothing changed y
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import UNDER_WAY, On, step
 from bot.domain.model import (
@@ -31,6 +33,7 @@ def settle(draft: Draft, ctx: Round) -> None:
             machine = draft.machines.get(move.machine)
             if machine is None or machine.gone:
                 step(draft, move, On.GONE, reason="the machine is gone")
+                _owe(draft, machine, move)
             continue
         if move.state in UNDER_WAY:
             _under_way(draft, ctx, move)
@@ -41,6 +44,7 @@ def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
     if machine is None or machine.gone:
         gone = step(draft, move, On.GONE, reason="the machine is gone", steps=journal(move, draft.now, "gone"))
         tell(draft, gone)
+        _owe(draft, machine, move)
         return
     power = ctx.sight.power(move.machine)
     if power is not None:
@@ -48,6 +52,12 @@ def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
     elif move.state is MoveState.STOPPING:
         given_up(draft, move)
     watch(draft, ctx, machine, move.number)
+
+
+def _owe(draft: Draft, machine: Machine | None, move: Move) -> None:
+    """A machine that is gone while it is off through us, or was to be started: when it is back and still off, ``plan`` starts it."""
+    if machine is not None and (move.was_on or move.wants_on) and move.on_at is None:
+        draft.put(replace(machine, owed_on=move.off_at or move.shutdown_at or draft.now))
 
 
 def _go_on(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain import windows
+from bot.domain.clockback import CLOCK
 from bot.domain.draft import Draft
 from bot.domain.leases.common import fresh
 from bot.domain.lifecycle import On, step
@@ -69,7 +70,7 @@ def _learn(draft: Draft, ctx: Round, machine: Machine, move: Move, since: dateti
     if move.off_at is None or not move.was_on or move.undo:
         return
     lasted = draft.now - (move.shutdown_at or move.off_at)
-    held_up = move.alarmed or since is not None or any(s.since for s in move.steps)
+    held_up = move.alarmed or since is not None or any(s.since or s.what == CLOCK for s in move.steps)
     if lasted <= ctx.policy.late_off and not held_up:  # longer is an outage, not a restart
         seconds = max(1, round(lasted.total_seconds()))
         draft.put(replace(machine, durations_s=(*machine.durations_s, seconds)[-10:]))

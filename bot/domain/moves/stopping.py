@@ -48,10 +48,15 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
     elif c is not None and c.goes_again:
         # Nobody knows whether the guest heard it: the time that it may take counts from the next asking.
-        if ctx.acting and not waits(draft, move) and seen_since(draft, ctx, move):
+        if ctx.acting and _begun(draft, move) and not waits(draft, move) and seen_since(draft, ctx, move):
             step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
     elif late:
         _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
+
+
+def _begun(draft: Draft, move: Move) -> bool:
+    """Whether its window has begun: a clock that was set back a little may be before it once more."""
+    return move.window is None or move.window.start <= draft.now
 
 
 def given_up(draft: Draft, move: Move) -> bool:
@@ -67,7 +72,12 @@ def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool
     c = move.call
     if hard:
         asked = c is not None and c.kind is CallKind.HARD_STOP and c.outcome in (Outcome.ASKED, Outcome.DONE)
-        if ctx.acting and not asked and not (c and c.kind is CallKind.HARD_STOP and waits(draft, move)):
+        if (
+            ctx.acting
+            and _begun(draft, move)
+            and not asked
+            and not (c and c.kind is CallKind.HARD_STOP and waits(draft, move))
+        ):
             steps = journal(move, draft.now, "hard_stop")
             step(
                 draft,

@@ -72,4 +72,4 @@ def take_orders(connection: Connection, machine: str, now: datetime) -> list[str
     """The orders that wait and are not too old, oldest first; forgets them all."""
     rows = connection.execute(select(ORDER.c.word, ORDER.c.at).where(ORDER.c.machine == machine)).all()
     connection.execute(delete(ORDER).where(ORDER.c.machine == machine))
-    return [row.word for row in sorted(rows, key=lambda r: (r.at, r.word)) if now - row.at <= ORDER_LIVES]
+    return [row.word for row in sorted(rows, key=lambda r: (r.at, r.word)) if abs(now - row.at) <= ORDER_LIVES]

@@ -1,6 +1,7 @@
 """Whether a database fits this program, and bringing it up to date; copies to and from a file.
 
-Called by ``open_store`` and by the ``gpubot db`` commands. It never changes what the rows say.
+Called by ``open_store`` and by the ``gpubot db`` commands. It never changes what the rows say, but
+for the mark that a restore leaves on each machine.
 """
 
 from __future__ import annotations
@@ -8,15 +9,20 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import Machine, Move
 from bot.edges.store.claims import alive
+from bot.edges.store.codec import from_text, to_text
 from bot.edges.store.engine import Gate, parse_url
-from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, plain_words
+from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, Unreadable, plain_words
 from bot.edges.store.place import put_logs_aside
 
 STEPS = ("0001",)
@@ -121,8 +127,21 @@ def backup(url: str, path: str | Path) -> Path:
     return target
 
 
-def restore(url: str, path: str | Path) -> None:
+@dataclass(frozen=True)
+class Restored:
+    """What a restore has found in the database that it replaced."""
+
+    kept: Path | None = None  # where that one is now; None: there was none
+    off: (
+        tuple[str, ...] | None
+    ) = ()  # machines that were off through the bot by its books, or about to be; None: it cannot be read
+
+
+def restore(url: str, path: str | Path) -> Restored:
     """Put a copy in the place of a SQLite database; the database before is kept beside it, named by the time.
+
+    The copy does not know what was under way since it was made: each machine in it is marked so (``restored``) until it is seen on, and
+    those that were off through the bot by the books of the replaced one are to be started (``owed_on``).
 
     :raises StoreError: the copy is damaged, not ours or too new, or a bot runs on the database
     """
@@ -138,6 +157,8 @@ def restore(url: str, path: str | Path) -> None:
             raise NotOurs(f"{source} is no copy of a gpubot database") from error
         if step is None or step[0] not in STEPS:
             raise TooNew(f"{source} is of a newer gpubot; install that one first")
+    kept: Path | None = None
+    off: dict[str, str] | None = {}
     with plain_words(str(target)):
         if not target.exists():
             put_logs_aside(target)  # of a file that is gone: SQLite would take them for the copy's, or delete them
@@ -146,11 +167,38 @@ def restore(url: str, path: str | Path) -> None:
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
             kept = target.with_name(f"{target.name}.before-restore-{stamp}-{time.monotonic_ns() % 1000:03d}")
             kept.touch(mode=0o600)
+            off = _off_through_us(target)
             _copy(target, kept)
         _copy(source, target)
         with closing(sqlite3.connect(target)) as restored:
             restored.execute("DELETE FROM claim")
+            _mark(restored, datetime.now(UTC), off or {})
             restored.commit()
+    return Restored(kept, tuple(sorted(off.values())) if off is not None else None)
+
+
+def _off_through_us(file: Path) -> dict[str, str] | None:
+    """The machines that by these books are off through the bot, or were just asked to shut down: name by id. None: it cannot be read."""
+    try:
+        with closing(_open_read(file)) as base:
+            machines = [from_text(Machine, body) for (body,) in base.execute("SELECT body FROM machine")]
+            moves = [from_text(Move, body) for (body,) in base.execute("SELECT body FROM move")]
+    except (sqlite3.DatabaseError, ValueError, Unreadable):
+        return None
+    lost = {m.machine for m in moves if m.state in UNDER_WAY and (m.was_on or m.wants_on) and m.on_at is None}
+    return {m.uuid: m.name for m in machines if m.uuid in lost or m.owed_on is not None}
+
+
+def _mark(base: sqlite3.Connection, now: datetime, off: Mapping[str, str]) -> None:
+    """Write into each machine of a copy what is not known of it any more. One of an older program is brought up to date first."""
+    try:
+        rows = base.execute("SELECT uuid, body FROM machine").fetchall()
+        machines = [(uuid, from_text(Machine, body)) for uuid, body in rows]
+    except (sqlite3.DatabaseError, ValueError, Unreadable):
+        return  # of a program before this one: its own upgrade knows how to read it
+    for uuid, machine in machines:
+        marked = replace(machine, restored=now, owed_on=now if uuid in off else machine.owed_on)
+        base.execute("UPDATE machine SET body = ? WHERE uuid = ?", (to_text(marked), uuid))
 
 
 def _copy(source: Path, target: Path) -> None:

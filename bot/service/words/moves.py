@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from bot.domain.clockback import CLOCK
+from bot.domain.leases.ends import HANDED_ON
 from bot.domain.model import (
     BOT,
     Books,
@@ -258,6 +260,8 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
         known = [s for s in slots if any(s == w.slot for w in (*move.wishes, *move.left_out))]
         named: list[Part] = slots_of(known) if known else ["the card"]
         return ln(mark, named, f" {what} ", When(step.at))
+    if step.what == CLOCK:
+        return ln("⚠️ the clock of my host was set back: how long each step took is not known ", When(step.at))
     length = off_for(move) if step.what == "on" else ""
     off = f" (it was off for {length})" if length else ""
     long = step.since is not None and step.at - step.since > LONG_BLIND
@@ -283,7 +287,9 @@ def off_and_on(move: Move) -> tuple[Step | None, Step | None]:
 def off_for(move: Move) -> str:
     """How long it was off, in words: at most so long, if nobody could look meanwhile; "" not known."""
     off, on = off_and_on(move)
-    if off is None or on is None or on.at <= off.at:
+    if off is None or on is None or on.at <= off.at or off.what == "found_off":
+        return ""  # found off: nobody knows since when
+    if any(step.what == CLOCK for step in move.steps):
         return ""
     if off.since is not None or on.since is not None:
         return f"at most {about(on.at - (off.since or off.at)).removeprefix('about ')}"

@@ -1,0 +1,178 @@
+"""The clock of the bot's host went back: what was written down lies in the future, and is brought to now.
+
+Called by ``decide``, first of all. A stamp of something that has happened can lie in the future only if the clock was set back since. Every
+rule that asks "how long ago?" or "was that before this look?" would wait for the old time to come again, while a machine is off. So
+all such stamps, of whatever process, become now, in their order; what hangs on one by a length (a pause, an
+answer that is awaited, a restart agreed for "now") comes along. A time that was told as a time of day stays: the end of a loan, 18:00.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import Agreement, Call, Card, Entity, Lease, Machine, Move, Request, Skip, Step, Window
+
+At = Callable[[datetime], datetime]
+"""Where a stamp goes: itself, if it lies not in the future."""
+
+TICK = timedelta(microseconds=1)
+"""So far apart are stamps that lay in the future, as near to now as can be: their order is all that is known of them."""
+
+STAMPS: dict[type, tuple[str, ...]] = {
+    Card: (),
+    Machine: (),
+    Request: ("asked", "question", "told", "changed"),
+    Lease: (
+        "since", "changed", "active_since", "free_since", "bound_since", "guest_without_since", "question",
+    ),
+    Move: (
+        "opened", "changed", "last_call", "shutdown_at", "off_at", "on_at", "blocked_since", "blind_since",
+    ),
+    Agreement: ("made",),
+}  # fmt: skip
+"""The fields of each noun that say when something happened. A test asks that none is forgotten."""
+
+TOLD: dict[type, tuple[str, ...]] = {
+    Card: ("shared_since",),
+    Machine: ("owed_on", "restored"),
+    Request: (),
+    Lease: ("end",),
+    Move: ("last_call_for", "announced", "barred"),
+    Agreement: (),
+}
+"""Those that may lie in the future: they were told as times of day, or begin windows, or are names alone."""
+
+
+def settle(draft: Draft, slack: timedelta) -> timedelta:
+    """Bring what lies in the future to now. Returns by how much the farthest stamp lay ahead; zero: none did.
+
+    :param slack: a move whose clock went back by more than that says so in its journal
+    """
+    values = [v for kind in STAMPS for v in _values(draft, kind)]
+    future = sorted({at for value in values for at in _stamps(draft, value) if at is not None and at > draft.now})
+    if not future:
+        return timedelta()
+    where = {at: draft.now - TICK * (len(future) - 1 - i) for i, at in enumerate(future)}
+
+    def to(at: datetime) -> datetime:
+        return where.get(at, at)
+
+    ahead = future[-1] - draft.now
+    moved = [(value, _moved(draft, value, to)) for value in values]  # all before any is written: one asks about another
+    for before, after in moved:
+        if after is not before:
+            draft.put(after)
+    if ahead > slack:
+        for move in list(draft.moves.values()):
+            if move.state in UNDER_WAY:
+                draft.put(replace(move, steps=(*move.steps, Step(draft.now, CLOCK))))
+    return ahead
+
+
+CLOCK = "clock_back"
+"""The word of a move's journal for it: how long it took is not known."""
+
+
+def _values(draft: Draft, kind: type) -> list[Any]:
+    tables: dict[type, Any] = {
+        Card: draft.cards,
+        Machine: draft.machines,
+        Request: draft.requests,
+        Lease: draft.leases,
+        Move: draft.moves,
+        Agreement: draft.agreements,
+    }
+    return list(tables[kind].values())
+
+
+def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
+    """When things happened, as a value tells it."""
+    yield from (getattr(value, name) for name in STAMPS[type(value)])
+    match value:
+        case Card():
+            yield value.aside.since if value.aside is not None else None
+        case Request():
+            yield value.offer.made if value.offer is not None else None
+            yield value.rest.since if value.rest is not None else None
+        case Move():
+            if value.call is not None:
+                yield from (value.call.asked, value.call.answered)
+            yield from (step.at for step in value.steps)
+            yield from (step.since for step in value.steps)
+            yield _begun(draft.agreements.get(value.agreement or 0), value.window)
+        case Agreement():
+            yield _begun(value, value.window)
+        case _:
+            pass
+
+
+def _begun(agreement: Agreement | None, window: Window | None) -> datetime | None:
+    """The start of a window that began when it was said, or when work ended; None: it begins at a time of day."""
+    if agreement is None or window is None:
+        return None
+    counted = agreement.now or agreement.when_done or window.start <= agreement.made
+    return window.start if counted else None
+
+
+def _moved(draft: Draft, value: Any, to: At) -> Any:
+    """The value with its stamps where they go; the same value if none goes anywhere."""
+    if all(at is None or to(at) == at for at in _stamps(draft, value)):
+        return value
+    found: dict[str, Any] = {name: to(at) for name in STAMPS[type(value)] if (at := getattr(value, name)) is not None}
+    match value:
+        case Card() if value.aside is not None:
+            found["aside"] = replace(value.aside, since=to(value.aside.since))
+        case Request():
+            if (offer := value.offer) is not None:
+                found["offer"] = replace(offer, made=to(offer.made), accept_by=_along(offer.accept_by, offer.made, to))
+            if (rest := value.rest) is not None:
+                until = _along(rest.until, rest.since, to) if rest.until is not None else None
+                found["rest"] = replace(rest, since=to(rest.since), until=until)
+        case Move():
+            found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
+        case Agreement() if value.window is not None:
+            found["window"] = window = _window(value, value.window, to)
+            starts = {value.window.start: window.start}
+            found["skips"] = tuple(Skip(starts.get(s.start, s.start), s.by) for s in value.skips)
+        case _:
+            pass
+    return replace(value, **found)
+
+
+def _of_move(move: Move, agreement: Agreement | None, to: At) -> dict[str, Any]:
+    """What of a move goes along besides its own stamps."""
+    found: dict[str, Any] = {
+        "steps": tuple(replace(s, at=to(s.at), since=to(s.since) if s.since else None) for s in move.steps)
+    }
+    if move.call is not None:
+        found["call"] = _call(move.call, to)
+    if agreement is not None and move.window is not None:
+        found["window"] = _window(agreement, move.window, to)
+    return found
+
+
+def _call(call: Call, to: At) -> Call:
+    answered = to(call.answered) if call.answered is not None else None
+    again = call.again_at
+    if again is not None:
+        again = _along(again, call.answered or call.asked, to)
+    return replace(call, asked=to(call.asked), answered=answered, again_at=again)
+
+
+def _window(agreement: Agreement, window: Window, to: At) -> Window:
+    """A window that began when it was said begins now; a "now" keeps its length, "today" its end."""
+    if _begun(agreement, window) is None:
+        return window
+    start = to(window.start)
+    keeps_length = agreement.now or agreement.when_done
+    return Window(start, _along(window.end, window.start, to) if keeps_length else window.end)
+
+
+def _along(at: datetime, stamp: datetime, to: At) -> datetime:
+    """A moment that was counted from a stamp, counted from where the stamp goes."""
+    return at + (to(stamp) - stamp)
