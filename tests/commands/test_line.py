@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.model import AgreementState, LeaseState, RequestState
+from bot.domain.news import CHANNEL
 from tests.fakes import text_of
 from tests.house import House
 
@@ -134,6 +135,9 @@ def test_a_card_of_ones_own_that_goes_on_to_the_next_request(house: House) -> No
     assert "T4-4 stays in vm-train, for your next request (#3)." in told
     assert "without a restart" not in told and "nothing was switched off" not in told
     assert "vm-train still restarts once, for T4-2 and T4-3" in told
+    house.forward(8)
+    channel = said_to(house, CHANNEL)
+    assert "T4-4 stays in vm-train of" in channel and "back into" not in channel
 
 
 # ---- old buttons

@@ -12,7 +12,7 @@ from bot.service.ports import Ping, Reply, Show, When
 from tests.service import words_cases as w
 from tests.service.words_rules import check
 
-GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=LeaseState.ENDED)
+GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=LeaseState.ENDED, changed=w.NOW - 10 * w.MIN)
 WORLD = w.books(GAVE, w.MOVING, w.agreement())
 
 
@@ -23,7 +23,7 @@ def shown(state: MoveState, **other: object) -> Reply:
 
 def test_a_restart_that_was_agreed_for_now_names_no_times_that_run_along() -> None:
     now = w.books(w.MOVING, w.agreement(now=True))
-    assert "Agreed by bob: now." in w.text(words.move_message(w.move(), now, w.NOW, w.POLICY))
+    assert "Agreed by bob, to begin at once." in w.text(words.move_message(w.move(), now, w.NOW, w.POLICY))
 
 
 @pytest.mark.parametrize("state", list(MoveState))
@@ -69,7 +69,7 @@ def test_cards_in_and_out_in_one_restart_are_one_message() -> None:
     wishes = (Wish(Work.TAKE, "7b", "T4-2"), Wish(Work.PUT, "12", "T4-3"), Wish(Work.PUT, "12", "T4-1"))
     both = w.move(MoveState.PLANNED, w.PYTHON, wishes=wishes)
     first = w.text(words.move_message(both, w.books(w.RETURNING, w.RESERVED), w.NOW, w.POLICY)).split("\n")[0]
-    assert "T4-2 goes from ada (vm-python)" in first and "T4-1 and T4-3 go" in first
+    assert "T4-2 comes out of vm-python (ada)" in first and "T4-1 and T4-3 go" in first
 
 
 def test_a_card_that_was_free_is_not_said_to_come_from_anybody() -> None:
@@ -115,7 +115,36 @@ def test_a_length_that_nobody_saw_is_not_claimed() -> None:
     assert "(it was off for at most 12 min)" in told
     steps = (Step(w.NOW - 4 * w.MIN, "off", since=w.NOW - 6 * w.MIN), w.STEPS[4])
     told = w.text(shown(MoveState.PROVING, steps=steps))
-    assert "✅ vm-r off today 14:36\n" in told and "(it was off for at most " in told
+    assert "✅ vm-r off today 14:36\n" in told and "(it was off for a few minutes at most)" in told
+    found = w.text(shown(MoveState.DONE, was_on=False, steps=(Step(w.NOW - 4 * w.MIN, "found_off"), w.STEPS[4])))
+    assert "was found off today 14:36" in found and "it was off for" not in found, "nobody knows since when"
+
+
+def test_a_machine_that_was_started_because_somebody_asked_is_not_said_to_have_restarted() -> None:
+    steps = (Step(w.NOW - 4 * w.MIN, "found_off"), w.STEPS[4])
+    for state, says in (
+        (MoveState.STARTING, "vm-r is started, as bob asked"),
+        (MoveState.DONE, "vm-r was started, as bob asked"),
+    ):
+        told = w.text(shown(state, wishes=(), was_on=False, wants_on=True, starter=w.BOB.id, steps=steps))
+        assert told.startswith(says) and "restart" not in told.split("\n")[0] and "nothing was changed" not in told
+
+
+def test_cards_that_go_the_same_way_are_named_together() -> None:
+    one, other = w.lease("7", w.BOB, w.R, ("T4-4",)), w.lease("8", w.BOB, w.R, ("T4-1",))
+    back = [replace(x, state=LeaseState.RETURNING) for x in (one, other)]
+    wishes = (Wish(Work.TAKE, "7", "T4-4"), Wish(Work.TAKE, "8", "T4-1"))
+    away = w.move(MoveState.STOPPING, w.R, wishes=wishes)
+    assert w.text(words.move_message(away, w.books(*back), w.NOW, w.POLICY)).startswith(
+        "T4-1 and T4-4 come out of vm-r (bob), about"
+    )
+
+
+def test_a_card_that_lay_free_for_an_hour_does_not_come_from_who_had_it_before() -> None:
+    long_ago = w.books(replace(GAVE, changed=w.NOW - 2 * w.H), w.MOVING, w.agreement())
+    assert w.text(words.move_message(w.move(MoveState.DONE), long_ago, w.NOW, w.POLICY)).startswith(
+        "T4-3 went to bob (vm-r)"
+    )
 
 
 def test_a_move_that_is_held_up_says_why_and_what_follows() -> None:
@@ -173,7 +202,7 @@ def test_a_machine_that_is_on_again_is_not_slow_but_checked() -> None:
 
 
 def test_a_card_that_goes_from_one_machine_of_somebody_to_another_names_the_machines() -> None:
-    gave = w.lease("7", w.BOB, w.PYTHON, ("T4-3",), state=LeaseState.ENDED)
+    gave = w.lease("7", w.BOB, w.PYTHON, ("T4-3",), state=LeaseState.ENDED, changed=w.NOW - 10 * w.MIN)
     came = w.text(words.move_message(w.move(MoveState.DONE), w.books(gave, w.MOVING), w.NOW, w.POLICY)).split("\n")[0]
     assert came == "T4-3 went from vm-python to vm-r of bob"
     goes = w.move(MoveState.STOPPING, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),))
@@ -184,6 +213,6 @@ def test_a_card_that_goes_from_one_machine_of_somebody_to_another_names_the_mach
 
 
 def test_a_card_that_comes_back_to_where_it_was_is_said_to_go_back() -> None:
-    gave = w.lease("7", w.BOB, w.R, ("T4-3",), state=LeaseState.ENDED)
+    gave = w.lease("7", w.BOB, w.R, ("T4-3",), state=LeaseState.ENDED, changed=w.NOW - 10 * w.MIN)
     said = w.text(words.move_message(w.move(MoveState.DONE), w.books(gave, w.MOVING), w.NOW, w.POLICY))
     assert said.startswith("T4-3 went back into vm-r of bob")

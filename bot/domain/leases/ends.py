@@ -28,6 +28,10 @@ from bot.domain.news import News, NewsKind
 from bot.domain.pool import set_aside
 
 
+HANDED_ON = "handed on without a restart"
+"""The reason of a lease whose devices stayed on its machine, for the next lease there."""
+
+
 def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, rest: Rest | None = None) -> Lease:
     """End a lease: holds go to who is next, and its request is served, withdrawn or queued again.
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.leases.common import Round, fresh, under_way, watch_window
-from bot.domain.leases.ends import end, split
+from bot.domain.leases.common import Round, fresh, others_wait, under_way, watch_window
+from bot.domain.leases.ends import HANDED_ON, end, split
 from bot.domain.lifecycle import On
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
-from bot.domain.queue import contended
+from bot.domain.questions import firm_key
+from bot.domain.spoken import limit_words
 
 
 def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -46,7 +47,7 @@ def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
     part = (
         lease if set(here) == set(lease.slots) else split(draft, lease, here, On.RELEASE, lease.ended_by, lease.reason)
     )
-    ended = end(draft, part, On.HANDED_ON, "handed on without a restart", by=part.ended_by)
+    ended = end(draft, part, On.HANDED_ON, HANDED_ON, by=part.ended_by)
     machine = draft.machines.get(lease.machine)
     draft.tell(News(NewsKind.HANDED_ON, lease.person, lease=ended, machine=machine, slots=here))
     return None if part.label == lease.label else draft.leases[lease.label]
@@ -54,9 +55,12 @@ def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
 
 def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
     """24 h after the end the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
-    wanted = contended(draft, lease.kind) or any(draft.holder(s, Turn.NEXT) for s in lease.slots)
-    late = draft.now - lease.changed >= ctx.policy.stuck_return or lease.not_nows >= 2
-    if not (ctx.acting and wanted and late) or under_way(draft, lease.machine) or _has_firm(draft, lease.machine):
+    why = _why_firm(draft, ctx, lease)
+    if (
+        not (ctx.acting and why and others_wait(draft, lease))
+        or under_way(draft, lease.machine)
+        or _has_firm(draft, lease.machine)
+    ):
         return
     if not any(ctx.sight.there(draft.cards[s], lease.machine) for s in lease.slots):
         return  # no restart of its machine would help, or it cannot be seen
@@ -64,8 +68,19 @@ def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
     agreement: Agreement = windows.firm_night(draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label)
     start = agreement.window.start if agreement.window else None
     for to in (*machine.owners, ADMINS, CHANNEL):
-        news = News(NewsKind.FIRM_WINDOW, to, lease=lease, machine=machine, agreement=agreement, until=start)
-        draft.tell(replace(news, once=f"{lease.label}:{agreement.number}"))
+        news = News(
+            NewsKind.FIRM_WINDOW, to, lease=lease, machine=machine, agreement=agreement, until=start, reason=why
+        )
+        draft.tell(replace(news, key=firm_key(agreement), once=f"{lease.label}:{agreement.number}"))
+
+
+def _why_firm(draft: Draft, ctx: Round, lease: Lease) -> str:
+    """The one cause that makes the next night certain while others wait, in words; "" there is none yet."""
+    if lease.not_nows >= 2:
+        return 'others wait, and "not now" was said twice'
+    if draft.now - lease.changed >= ctx.policy.stuck_return:
+        return f"others wait, and it should have come out {limit_words(ctx.policy.stuck_return)} ago"
+    return ""
 
 
 def _has_firm(draft: Draft, machine: MachineId) -> bool:

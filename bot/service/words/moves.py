@@ -34,6 +34,7 @@ from bot.service.words.common import (
     about,
     because,
     button,
+    by_number,
     card_s,
     head,
     kind_before,
@@ -89,7 +90,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
     machine = books.machines.get(move.machine)
     vm = name_of(machine, "the machine")
     return say(
-        head(_what(move, books, vm), _state_words(move, books, machine, now, policy)),
+        head(_what(move, books, vm, now), _state_words(move, books, machine, now, policy)),
         _agreed(move, books),
         *_steps(move, vm),
         *_waits(move, books, vm, machine, now, policy),
@@ -102,59 +103,89 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
 # ---- the first line ------------------------------------------------------------------------------------------------
 
 
-def _what(move: Move, books: Books, vm: str) -> list[Part]:
+def _what(move: Move, books: Books, vm: str, now: datetime) -> list[Part]:
     """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction, person here, and person there."""
     wishes = move.wishes or move.left_out
+    if not wishes and move.starter:
+        return [
+            f"{vm} was started, as " if move.state is MoveState.DONE else f"{vm} is started, as ",
+            Name(move.starter),
+            " asked",
+        ]
     over = move.state is MoveState.DONE and not move.undo
-    parts: list[Part] = []
-    for work in (Work.TAKE, Work.PUT):
-        for label in dict.fromkeys(w.label for w in wishes if w.work is work):
-            slots = [w.slot for w in wishes if w.work is work and w.label == label]
-            parts += [_one_way(work, label, group, books, vm, over) for group in _by_other_side(work, slots, books)]
+    at = move.shutdown_at or move.off_at or now
+    not_there = {w: how for w in wishes if over and (how := _not_there(move, w, books))}
+    ways = _ways([w for w in wishes if w not in not_there], books, at)
+    parts = [_one_way(work, lease, slots, books, vm, over, at) for work, lease, slots in ways]
+    for how in dict.fromkeys(not_there.values()):
+        slots = sorted((w.slot for w, other in not_there.items() if other == how), key=by_number)
+        parts.append([slots_of(slots), f" {'were' if len(slots) > 1 else 'was'} ", how.format(vm)])
     return listed(parts, ", and ") if parts else [f"{vm} restarts"]
 
 
-def _by_other_side(work: Work, slots: Sequence[SlotId], books: Books) -> list[list[SlotId]]:
-    """The cards, those with the same person on the other side together: what was free before is not said to come from anybody."""
-    groups: dict[str | None, list[SlotId]] = {}
-    for slot in slots:
-        lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books)
-        groups.setdefault(lease.label if lease is not None else None, []).append(slot)
-    return list(groups.values())
+def _not_there(move: Move, wish: Wish, books: Books) -> str:
+    """How a card that was to be put in a machine is not there at the end, though nothing failed: it was given back meanwhile; "" it is."""
+    lease = books.leases.get(wish.label)
+    if wish.work is not Work.PUT or lease is None or lease.active_since is not None:
+        return ""
+    done = [s.what for s in move.steps if s.what in ("put", "taken") and wish.slot in s.detail.split()]
+    if done[-1:] == ["taken"]:
+        return "put into {} and taken out again"
+    return "not put into {}" if not done and lease.state is LeaseState.ENDED else ""
 
 
-def _one_way(work: Work, label: str, slots: Sequence[SlotId], books: Books, vm: str, over: bool) -> list[Part]:
-    lease = books.leases.get(label)
+def _ways(wishes: Sequence[Wish], books: Books, at: datetime) -> list[tuple[Work, Lease | None, list[SlotId]]]:
+    """The cards that go the same way, together: same direction, same holder, same people on the other side. What was free before is not
+    said to come from anybody."""
+    ways: dict[object, tuple[Work, Lease | None, list[SlotId]]] = {}
+    for work in (Work.TAKE, Work.PUT):
+        for wish in wishes:
+            if wish.work is work:
+                lease = books.leases.get(wish.label)
+                who = (lease.person, lease.kind) if lease is not None else (wish.label, "")
+                way = (work, who, tuple(_sides(work, [wish.slot], books, at)))
+                slots = ways.setdefault(way, (work, lease, []))[2]
+                slots += [wish.slot] if wish.slot not in slots else []
+    return [(work, lease, sorted(slots, key=by_number)) for work, lease, slots in ways.values()]
+
+
+def _one_way(
+    work: Work, lease: Lease | None, slots: Sequence[SlotId], books: Books, vm: str, over: bool, at: datetime
+) -> list[Part]:
     kind = kind_before(lease.kind, slots) if lease is not None else ""
     who: Part = Name(lease.person) if lease is not None else "somebody"
     if over and work is Work.TAKE:
-        following: list[Part] = [", next: ", other] if (other := _other_side(work, slots, books)) else []
+        following: list[Part] = [", next: ", other] if (other := _other_side(work, slots, books, at)) else []
         return [kind, slots_of(slots), f" came out of {vm} (", who, ")", following]
     go = "went" if over else "goes" if len(slots) == 1 else "go"
     here: list[Part] = [who, f" ({vm})"]
-    sides = _sides(work, slots, books)
+    sides = _sides(work, slots, books, at)
     if lease is not None and sides and all(person == lease.person for person, _ in sides):
+        if work is Work.PUT and all(_stayed(slot, books, at) for slot in slots):
+            return [kind, slots_of(slots), f" {'stays' if len(slots) == 1 else 'stay'} in ", vm, " of ", who]
         if sides == [(lease.person, vm)]:  # it was there before
             return [kind, slots_of(slots), f" {go} back {'out of' if work is Work.TAKE else 'into'} ", vm, " of ", who]
         theirs = listed(machine for _, machine in sides)  # of one person: the machines say it
         way: list[Part] = [vm, " to ", theirs] if work is Work.TAKE else [theirs, " to ", vm]
         return [kind, slots_of(slots), f" {go} from ", way, " of ", who]
-    other = _other_side(work, slots, books)
+    other = _other_side(work, slots, books, at)
+    if work is Work.TAKE and not other:
+        return [kind, slots_of(slots), f" {'comes' if len(slots) == 1 else 'come'} out of {vm} (", who, ")"]
     if work is Work.TAKE:
-        return [kind, slots_of(slots), f" {go} from ", here, [" to ", other] if other else None]
+        return [kind, slots_of(slots), f" {go} from ", here, " to ", other]
     return [kind, slots_of(slots), f" {go}", [" from ", other] if other else None, " to ", here]
 
 
-def _other_side(work: Work, slots: Sequence[SlotId], books: Books) -> list[Part]:
+def _other_side(work: Work, slots: Sequence[SlotId], books: Books, at: datetime) -> list[Part]:
     """Who gets what is taken here, or who gave what is put here; [] nobody (that the books still know)."""
-    return listed([[Name(person), f" ({vm})"] for person, vm in _sides(work, slots, books)])
+    return listed([[Name(person), f" ({vm})"] for person, vm in _sides(work, slots, books, at)])
 
 
-def _sides(work: Work, slots: Sequence[SlotId], books: Books) -> list[tuple[PersonId, str]]:
+def _sides(work: Work, slots: Sequence[SlotId], books: Books, at: datetime) -> list[tuple[PersonId, str]]:
     """The people on the other side, each with the machine there."""
     sides: dict[tuple[PersonId, str], None] = {}
     for slot in slots:
-        lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books)
+        lease = _receiver(slot, books) if work is Work.TAKE else _giver(slot, books, at)
         if lease is not None:
             sides[(lease.person, name_of(books.machines.get(lease.machine)))] = None
     return list(sides)
@@ -170,11 +201,23 @@ def _receiver(slot: SlotId, books: Books) -> Lease | None:
     return None
 
 
-def _giver(slot: SlotId, books: Books) -> Lease | None:
-    """Whoever had the slot last: still returning, or over lately."""
+def _stayed(slot: SlotId, books: Books, at: datetime) -> bool:
+    """Whether a card was handed on where it sat: it never left its machine."""
+    gave = _giver(slot, books, at)
+    return gave is not None and gave.reason == HANDED_ON
+
+
+STRAIGHT = timedelta(hours=1)
+"""A card that lay free for so long does not come from whoever had it before."""
+
+
+def _giver(slot: SlotId, books: Books, at: datetime) -> Lease | None:
+    """Whoever has the slot still, returning, or had it until just before an instant."""
     over = (LeaseState.RETURNING, LeaseState.ENDED)
     gave = [x for x in books.leases.values() if slot in x.slots and x.state in over and x.active_since is not None]
-    return max(gave, key=lambda x: x.changed, default=None)
+    last = max(gave, key=lambda x: x.changed, default=None)
+    lay = last is not None and last.state is LeaseState.ENDED and at - last.changed >= STRAIGHT
+    return None if lay else last
 
 
 def tried(move: Move) -> bool:
@@ -200,7 +243,7 @@ def _state_words(move: Move, books: Books, machine: Machine | None, now: datetim
         case MoveState.DONE:
             if move.undo:
                 return [f": {'it did not work' if tried(move) else 'not this time'}, all is as it was before"]
-            return ["" if move.wishes else ": nothing was changed"]
+            return ["" if move.wishes or move.starter else ": nothing was changed"]
         case MoveState.DROPPED:
             return [": called off"]
 
@@ -224,9 +267,17 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
     if agreement is not None:
         by = [" when the lending began"] if agreement.person == BOT else [" by ", Name(agreement.person)]
     if agreement is not None and agreement.now:
-        return ln("Agreed", by, ": now.")  # its window counts from when the card is there, not from when it was said
+        return ln(
+            "Agreed", by, f", to begin at once{_number(move)}."
+        )  # its window counts from when the card is there, not from when it was said
     when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
-    return ln("Agreed", by, when, ".")
+    return ln("Agreed", by, when, f"{_number(move)}.")
+
+
+def _number(move: Move) -> str:
+    """The number that ``stop`` takes, as long as it can be stopped."""
+    open_ = move.announced is not None and move.state in (MoveState.PLANNED, MoveState.STOPPING)
+    return f" (m{move.number})" if open_ else ""
 
 
 def _steps(move: Move, vm: str) -> list[LineOf]:
@@ -292,7 +343,10 @@ def off_for(move: Move) -> str:
     if any(step.what == CLOCK for step in move.steps):
         return ""
     if off.since is not None or on.since is not None:
-        return f"at most {about(on.at - (off.since or off.at)).removeprefix('about ')}"
+        most = on.at - (off.since or off.at)
+        if most <= LONG_BLIND:  # the instants beside it are those of the looks: a number would contradict them
+            return "a few minutes at most"
+        return f"at most {about(most).removeprefix('about ')}"
     length = on.at - off.at
     return span_of(length) if length >= timedelta(minutes=1) else "less than a minute"
 
@@ -304,6 +358,10 @@ def was_off(move: Move, vm: str, show: Show = Show.DAY_TIME) -> LineOf | None:
         return None
     if on is None:
         return ln(f"{vm} was off ", When(off.at), ". No disk was touched.")
+    if off.what == "found_off":
+        return ln(
+            f"{vm} was found off ", When(off.at), " and is on since ", When(on.at, show), ". No disk was touched."
+        )
     if off.since is None and on.since is None:
         return ln(f"{vm} was off ", When(off.at), " to ", When(on.at, show), ". No disk was touched.")
     blind = off if off.since is not None else on

@@ -160,9 +160,9 @@ def _missing(scene: Scene, lease: Lease, vm: str) -> LineOf:
 
 
 def _stop_with(scene: Scene, lease: Lease) -> list[Part]:
-    """The number of the restart that is planned for it, and what it is good for."""
+    """The number of the restart that is announced for it, and what it is good for."""
     planned = (m for m in scene.books.moves.values() if m.machine == lease.machine and m.state is MoveState.PLANNED)
-    move = next(planned, None)
+    move = next((m for m in planned if m.announced is not None), None)
     return [" To call it off: ", command(scene.policy, f"stop m{move.number}"), "."] if move is not None else []
 
 
