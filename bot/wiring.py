@@ -305,7 +305,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     client = make_client(slack)
     people = SlackPeople(client, slack, store.persons)
     stack.callback(people.close)
-    voice = SlackVoice(client, slack.channel, people.name_of)
+    voice = SlackVoice(client, slack.channel, people.name_of, unreached=people.doubt)
     wake = _Later()
     rounds = Rounds(
         store, lab, voice, people, clock, policy, made.run, wake,
@@ -369,6 +369,7 @@ def _until_stopped(bot: Bot, stop: threading.Event, stack: ExitStack) -> int:
     """Connect to Slack, then watch over the connection and the database. Without Slack the rounds go on; it is tried again with growing pauses."""
     _connect(bot, stop)
     stack.callback(bot.link.close)
+    bot.people.check_admins()  # beside: whom the settings name and Slack does not know is in the log
     alive = time.monotonic()
     while not stop.wait(1.0):
         if bot.store.lost() is not None:

@@ -36,7 +36,8 @@ def run(ctx: Context) -> Reply:
     strangers.owner_or_admin(ctx, machine)
     person = strangers.holder_for(ctx, machine, ctx.persons(heard))
     slots = tuple(card.name for card in cards)
-    lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=ctx.person.id, policy=ctx.policy)
+    by = ctx.person.id
+    lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=by, policy=ctx.policy, tell=False)
     if ctx.person.id in machine.owners:
         lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
     else:

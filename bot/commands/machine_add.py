@@ -33,6 +33,12 @@ def run(ctx: Context) -> Reply:
     return words.machine_added(ctx.scene(), machine)
 
 
+def _listed(ctx: Context, seen: SeenMachine) -> str:
+    """A machine of vCenter's with whose it is, if it is registered."""
+    known = ctx.draft.machines.get(seen.uuid)
+    return ctx.with_owners(seen.name, known.owners) if known is not None else f"{seen.name}, not known to me"
+
+
 def _seen(ctx: Context, name: str) -> SeenMachine:
     """The only machine of that name that vCenter shows."""
     if ctx.seen is None:
@@ -40,9 +46,9 @@ def _seen(ctx: Context, name: str) -> SeenMachine:
     there = [machine for machine in ctx.seen.machines if not machine.template]
     found = [machine for machine in there if visible(machine.name).casefold() == name.casefold()]
     if not found:
-        names = [machine.name for machine in there]
-        close = nearest(name, names)
-        raise UnknownMachine(machine=name, machines=(close,) if close else tuple(sorted(names)[:10]))
+        close = nearest(name, [machine.name for machine in there])
+        shown = sorted((m for m in there if not close or m.name == close), key=lambda m: m.name)
+        raise UnknownMachine(machine=name, seen="vCenter", there=tuple(_listed(ctx, machine) for machine in shown))
     if len(found) > 1:
         raise WhichThing(what="machine", choices=tuple(f"{m.name} in {m.vcenter}" for m in found), command=ctx.whole)
     return found[0]

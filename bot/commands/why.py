@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.errors import UnknownThing
+from bot.domain.errors import Over, UnknownThing
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Card, Lease, Person, Request
 from bot.service import words
@@ -46,12 +46,11 @@ def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:
 
 def _numbered(ctx: Context, label: str) -> Request | Lease:
     """Whatever has the number, also if it is over."""
-    over = ctx.draft.leases.get(label) or (ctx.draft.requests.get(int(label)) if label.isdigit() else None)
     try:
         return ctx.numbered(label)
-    except UnknownThing:
-        if over is None:
-            raise
+    except Over:
+        over = ctx.over(label)
+        assert over is not None, "it was there a moment ago"
         return over
 
 

@@ -6,7 +6,7 @@ its ledger line on the draft. Rules decide *whether* an event happened; this mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from bot.domain.model import (
     AgreementState,
     Lease,
     LeaseState,
+    MachineId,
     Move,
     MoveState,
     PersonId,
@@ -240,6 +241,8 @@ MOVE: Table = {
     (M.UNDOING, On.AGAIN): (M.UNDOING,),
     (M.UNDOING, On.UNDONE): (M.STARTING,),
     (M.UNDOING, On.UNDONE_OFF): (M.DROPPED,),
+    (M.UNDOING, On.LAST_CALL): (M.UNDOING,),  # of the second try
+    (M.UNDOING, On.NOT_USED_NOW): (M.UNDOING,),  # likewise
     (M.UNDOING, On.NEW_WINDOW): (M.STOPPING,),
     (M.UNDOING, On.LATE): (M.DROPPED,),
     (M.UNDOING, On.STARTED_BY_HAND): (M.DROPPED,),
@@ -273,6 +276,11 @@ OPEN_MOVE = frozenset(set(M) - {M.DONE, M.DROPPED})
 
 UNDER_WAY = frozenset(OPEN_MOVE - {M.PLANNED})
 """Moves that have touched, or will touch, their machine now."""
+
+
+def comes_on(moves: Iterable[Move], machine: MachineId) -> bool:
+    """Whether a machine, if it is off, is off because of the bot, or being started by it: it comes on again, and takes no new wish until then."""
+    return any(m.machine == machine and m.state in UNDER_WAY and (m.was_on or m.wants_on) for m in moves)
 
 
 class Impossible(RuntimeError):

@@ -85,6 +85,10 @@ class NotNow:
 
     by: PersonId  # who said it; only they can take it back
     window: Window  # no restart in it
+    said: datetime | None = None  # when; None: not known
+    counted: tuple[
+        str, ...
+    ] = ()  # leases to whose return it was said while others waited; taken back, it counts no more
 
 
 @dataclass(frozen=True)
@@ -363,6 +367,11 @@ class Move:
     reason: str = ""  # why it went back, is stuck or was dropped
     steps: tuple[Step, ...] = ()  # the journal
     wants_on: bool = False  # an owner asked to start it
+    starter: PersonId = ""  # who asked
+    announced: datetime | None = (
+        None  # the restart that the last call names; None: none was made, or it is edited to what holds
+    )
+    called: tuple[PersonId, ...] = ()  # who has that last call before their eyes
 
 
 class AgreementKind(StrEnum):
@@ -411,7 +420,7 @@ class Agreement:
     window: Window | None = None  # of a named one; None while `when done` waits for the end of work
     pattern: Pattern | None = None  # of a standing one
     now: bool = False  # "now": for a receiver it begins when its device is clean; last call is 60 s
-    when_done: bool = False  # opens when nothing runs for 10 min
+    when_done: bool = False  # opens when no job has run and no key was pressed for 10 min; an idle login does not count
     label: str = ""  # the request or lease it was given for; "" any change of the machine
     hard: bool = False  # a hard stop is allowed
     even_if_busy: bool = False  # a standing window that holds although something runs
@@ -428,6 +437,7 @@ class Person:
     zone: str  # IANA name
     admin: bool = False  # of gpubot
     active: bool = True  # still in the workspace
+    outside: str = ""  # why they can say nothing to the bot ("that is a bot"); "" they can
 
 
 # ---- what is seen -------------------------------------------------------------------------------------------------
@@ -503,6 +513,7 @@ class Login:
 
     user: str  # name in the guest
     since: datetime  # from when
+    pressed: datetime | None = None  # the last key press, by the bot's clock; None: the guest does not say
 
 
 @dataclass(frozen=True)
@@ -528,7 +539,9 @@ class Reading:
     faults: tuple[str, ...] = ()  # broken cards, in words
     logins: tuple[Login, ...] = ()  # who is there
     jobs: tuple[Job, ...] = ()  # what runs
-    free_since: datetime | None = None  # nothing has run (jobs) since then, by the bot's clock; None: something runs
+    free_since: datetime | None = (
+        None  # no job has run and no key was pressed since then, by the bot's clock; None: a job runs
+    )
     first_at: datetime | None = None  # first word of this boot
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.model import Agreement, Lease, Machine, Move, PersonId, Request, SlotId
+from bot.domain.model import Agreement, Lease, Machine, Move, PersonId, Reading, Request, SlotId
 
 CHANNEL = "channel"
 """Audience: the team channel."""
@@ -51,6 +51,9 @@ class NewsKind(StrEnum):
     MACHINE_BACK = "machine_back"  # a machine that was gone while off through us is back, still off, and is started
     RESTORED_OFF = "restored_off"  # off, and the books were put back from a copy: nobody knows through whom
     LAST_CALL = "last_call"  # machine restarts at `until`
+    ANNOUNCED_OVER = (
+        "announced_over"  # a restart that was announced is called off, has begun or is over: an edit (`reason`)
+    )
     NOT_NOW = "not_now"  # an owner said "not now"
     WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)
     STANDING_SKIPPED = "standing_skipped"  # standing window not used: somebody works (`reason`)
@@ -61,12 +64,16 @@ class NewsKind(StrEnum):
     GUEST_HANGS = "guest_hangs"  # did not shut down in time
     STUCK = "stuck"  # power-on refused (`reason`): needs a person
     STAYS_OFF = "stays_off"  # a machine that we put off stays off longer than planned: see `move.alarmed`
+    SEEN_TO = "seen_to"  # an admin (`who`) has seen to one that was stuck: it is not tried any more; an edit of that message
     ON_AGAIN = "on_again"  # and is on again: an edit of that message
     HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
     VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`
     FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h
     CLOCK_JUMP = "clock_jump"  # the bot's clock jumped (`reason`)
-    PERSON_LEFT = "person_left"  # somebody left the workspace
+    PERSON_LEFT = "person_left"  # somebody left the workspace; `machine`: one that nobody else owns
+    OWNERS = "owners"  # `who` changed the owners of a machine; `before`: who they were
+    ACTED = "acted"  # `who` gave back, or kept, what is lent to the reader (`reason` as the ledger has it)
+    UNAGREED = "unagreed"  # `who` took back a time that the reader had agreed
 
 
 @dataclass(frozen=True)
@@ -86,4 +93,6 @@ class News:
     until: datetime | None = None  # the time that matters
     who: PersonId = ""  # the other person in it
     reason: str = ""  # a cause, in plain words
+    before: tuple[PersonId, ...] = ()  # the owners of a machine until now
+    inside: Reading | None = None  # what the guest of the machine reports
     zone: str = ""  # IANA name of the reader's zone, where answers that fit their day are offered; "" the site's

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.domain.draft import Draft
-from bot.domain.errors import Already, NotPossible
+from bot.domain.errors import Already, Known, NotPossible
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     BOT,
@@ -29,6 +29,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.questions import window_key
 from bot.domain.queue import WAITING
 from bot.domain.sight import Sight
 
@@ -43,19 +44,18 @@ LOOKS_TO_HEAL = 3
 
 
 def add_machine(draft: Draft, seen: SeenMachine, owners: tuple[PersonId, ...], by: PersonId) -> Machine:
-    """Register a machine. Said again, it replaces the owners."""
+    """Register a machine. One that is known is left as it is: its owners are changed by their own word.
+
+    :raises Known: it is registered already
+    """
     if not owners:
         raise NotPossible(what="machine add", why="a machine needs at least one owner: machine add NAME owners @person")
     if seen.template:
         raise NotPossible(what="machine add", why=f"{seen.name} is a template")
     old = draft.machines.get(seen.uuid)
-    if old is not None and old.owners == owners:
-        raise Already(what=seen.name)
-    machine = (
-        replace(old, owners=owners)
-        if old
-        else Machine(seen.uuid, seen.name, seen.vcenter, tuple(dict.fromkeys(owners)))
-    )
+    if old is not None:
+        raise Known(machine=seen.name, owners=old.owners, wanted=owners)
+    machine = Machine(seen.uuid, seen.name, seen.vcenter, tuple(dict.fromkeys(owners)))
     draft.put(machine)
     draft.log(by, "machine.added", machine.name, "owners " + ", ".join(owners))
     return machine
@@ -76,13 +76,38 @@ def remove_machine(draft: Draft, machine: Machine, by: PersonId) -> None:
 
 
 def set_owners(draft: Draft, machine: Machine, owners: tuple[PersonId, ...], by: PersonId) -> Machine:
-    """Replace the owners of a machine."""
+    """Replace the owners of a machine; those who were and those who are hear of it, and questions about its restarts go to those who are.
+
+    :raises Already: these are its owners
+    """
     if not owners:
         raise NotPossible(what="machine owners", why="a machine needs at least one owner")
-    machine = replace(machine, owners=tuple(dict.fromkeys(owners)))
+    if set(machine.owners) == set(owners):
+        raise Already(what=f"{machine.name} has these owners")
+    before, machine = machine.owners, replace(machine, owners=tuple(dict.fromkeys(owners)))
     draft.put(machine)
     draft.log(by, "machine.owners", machine.name, ", ".join(owners))
+    for to in dict.fromkeys((*before, *machine.owners)):
+        if to != by:
+            draft.tell(News(NewsKind.OWNERS, to, machine=machine, who=by, before=before))
+    for lease in list(draft.leases.values()):
+        if lease.machine == machine.uuid and lease.question is not None:
+            _ask_others(draft, lease, machine, before)
     return machine
+
+
+def _ask_others(draft: Draft, lease: Lease, machine: Machine, before: tuple[PersonId, ...]) -> None:
+    """The question when its machine may restart leaves those who can no longer answer it, and comes to those who can."""
+    stands = lease.state is LeaseState.RETURNING or lease.person in machine.owners  # else it is over in the next round
+    if not stands:
+        lease = replace(lease, question=None)
+        draft.put(lease)
+    for to in before:
+        if to not in machine.owners or not stands:
+            draft.tell(News(NewsKind.ASK_OVER, to, key=window_key(lease.label), lease=lease, machine=machine))
+    for to in machine.owners if stands else ():
+        if to not in before:
+            draft.tell(News(NewsKind.ASK_WINDOW, to, key=window_key(lease.label), lease=lease, machine=machine))
 
 
 def drain(draft: Draft, card: Card, by: PersonId, reason: str) -> Card:

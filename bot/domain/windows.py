@@ -6,7 +6,18 @@ come through here; nothing is defined here.
 
 from __future__ import annotations
 
-from bot.domain.agreements import agree, firm_night, not_now, objections, take_back_not_now, use, withdraw
+from bot.domain.agreements import (
+    agree,
+    begin_again,
+    firm_night,
+    not_now,
+    objections,
+    refuse,
+    take_back,
+    take_back_not_now,
+    use,
+    withdraw,
+)
 from bot.domain.occurrences import (
     begin_by,
     next_night,
@@ -23,6 +34,7 @@ from bot.domain.settling import drop_lost, settle
 
 __all__ = [
     "agree",
+    "begin_again",
     "begin_by",
     "drop_lost",
     "firm_night",
@@ -35,7 +47,9 @@ __all__ = [
     "open_window",
     "pattern_window",
     "rebase_now",
+    "refuse",
     "settle",
+    "take_back",
     "take_back_not_now",
     "use",
     "usual",

@@ -14,9 +14,11 @@ from typing import TypeVar
 from bot.domain import queue
 from bot.domain.draft import Draft
 from bot.domain.errors import (
+    NoAnswer,
     NoMachine,
     NotPossible,
     NotYours,
+    Over,
     TooLate,
     TooWordy,
     Unclear,
@@ -36,10 +38,12 @@ from bot.domain.model import (
     Machine,
     MachineId,
     Move,
+    MoveState,
     Person,
     PersonId,
     Reading,
     Request,
+    RequestState,
     Seen,
     Turn,
 )
@@ -124,12 +128,23 @@ class Context:
         :raises Unclear: words that nobody understood
         """
         if heard.rest:
+            self._unregistered(heard.rest)
             word = near(heard.rest, "at ", "") if heard.length is None else ""
             raise Unclear(text=" ".join(heard.rest), hint=word or hint)
         useless = _useless(heard, takes)
         if useless:
             raise Unclear(text=useless, hint=hint)
         _agrees(heard)
+
+    def _unregistered(self, rest: Sequence[str]) -> None:
+        """Refuse the name of a machine that vCenter shows and that is not registered, or not any more, as what it is.
+
+        :raises UnknownMachine: it is such a name
+        """
+        said = visible(" ".join(rest)).casefold()
+        for seen in self.seen.machines if self.seen is not None else ():
+            if visible(seen.name).casefold() == said and seen.uuid not in self.draft.machines:
+                raise self.no_machine(seen.name)
 
     # ---- machines
 
@@ -147,10 +162,25 @@ class Context:
         wanted = visible(name).casefold()
         found = [m for m in self.draft.machines.values() if visible(m.name).casefold() == wanted]
         if not found:
-            raise UnknownMachine(machine=name, machines=tuple(machine.name for machine in self.own_machines()))
+            raise self.no_machine(name)
         if len(found) > 1:
             raise WhichThing(what="machine", choices=tuple(m.name for m in found), command=self.whole)
         return found[0]
+
+    def no_machine(self, name: str) -> UnknownMachine:
+        """The refusal of a name that no registered machine has: with one's own machines, for an admin with all and their owners."""
+        mine = tuple(machine.name for machine in self.own_machines())
+        if self.person.id not in set(self.people.admins()):
+            return UnknownMachine(machine=name, machines=mine)
+        known = sorted(self.draft.machines.values(), key=lambda machine: machine.name)
+        return UnknownMachine(
+            machine=name, there=tuple(self.with_owners(m.name, m.owners) for m in known), machines=mine
+        )
+
+    def with_owners(self, name: str, owners: Sequence[PersonId]) -> str:
+        """``vm-r of bob``: a machine as it is listed."""
+        first = self.people.person(owners[0]).name if owners else "nobody"
+        return f"{name} of {first}" + (f" and {len(owners) - 1} more" if len(owners) > 1 else "")
 
     def own_machine(self, name: str | None, among: Sequence[Machine] = ()) -> Machine:
         """The machine that is meant: the named one; else the only one ``among`` (default: all own ones).
@@ -195,7 +225,8 @@ class Context:
     def numbered(self, label: str) -> Request | Lease:
         """What a number stands for now: the open lease of it, else the request, else the first open part of it.
 
-        :raises UnknownThing: nothing open has it
+        :raises Over: what had it is over
+        :raises UnknownThing: nothing ever had it, or that was long ago
         """
         found = [lease for lease in self.open_leases() if lease.label == label]
         found += [lease for lease in self.open_leases() if str(lease.request) == label]
@@ -206,7 +237,15 @@ class Context:
             return requests[0]
         if found:
             return found[0]
+        over = self.over(label)
+        if over is not None:
+            raise _over(over)
         raise UnknownThing(what="number", text=f"#{label}", known=tuple(map(name_of, self._own_things())))
+
+    def over(self, label: str) -> Request | Lease | None:
+        """What had a number and is over; None: nothing in the books."""
+        request = self.draft.requests.get(int(label)) if label.isdigit() else None
+        return self.draft.leases.get(label) or request
 
     def request_of(self, label: str) -> Request:
         """An own request that waits.
@@ -234,7 +273,7 @@ class Context:
         for card in self.cards(heard):
             lease = self.lease_on(card)
             if lease is None:
-                raise NotPossible(what=card.name, why="nobody has it")
+                raise NotPossible(what=card.name, why=f"nobody has {card.name}")
             return lease
         return self.only(choices, "card") if choices else None
 
@@ -280,32 +319,51 @@ class Context:
     def moves(self, heard: Heard) -> tuple[Move, ...]:
         """The open moves.
 
+        :raises Over: it is over
         :raises UnknownThing: there is none of that number
         """
         return tuple(self._move(int(ref.text)) for ref in heard.refs_of(RefKind.MOVE))
 
     def _move(self, number: int) -> Move:
         move = self.draft.moves.get(number)
-        if move is None or move.state not in OPEN_MOVE:
+        if move is not None and move.state is MoveState.DONE:
+            raise Over(number=f"m{number}", why="the restart is done", when=move.changed)
+        if move is not None and move.state is MoveState.DROPPED:
+            raise Over(number=f"m{number}", why="the restart was called off", when=move.changed)
+        if move is None:
             known = tuple(name_of(m) for m in self.draft.moves.values() if m.state in OPEN_MOVE)
             raise UnknownThing(what="restart", text=f"m{number}", known=known)
         return move
 
     def persons(self, heard: Heard) -> tuple[Person, ...]:
-        """The people, each once.
+        """The people, each once; also those who have left: what is still theirs can be asked about.
 
         :raises UnknownThing: nobody is called that
         """
-        found = (self.person_named(ref.text) for ref in heard.refs_of(RefKind.PERSON, RefKind.NAME))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(self._person(ref.text) for ref in heard.refs_of(RefKind.PERSON, RefKind.NAME)))
 
     def person_named(self, word: str) -> Person:
-        """Somebody by name or id.
+        """Somebody by name or id, who is to own or to have something, so who can answer.
 
-        :raises UnknownThing: nobody is called that, or not any more
+        :raises UnknownThing: nobody is called that
+        :raises NoAnswer: a bot, a guest, gone, or unknown to the workspace
         """
+        return self.answering(self._person(word))
+
+    def answering(self, person: Person) -> Person:
+        """Somebody who can answer the bot.
+
+        :raises NoAnswer: they cannot
+        """
+        if not person.active:
+            raise NoAnswer(person=person.id, why="that account in the workspace is closed")
+        if person.outside:
+            raise NoAnswer(person=person.id, why=person.outside)
+        return person
+
+    def _person(self, word: str) -> Person:
         person = self.people.find(word)
-        if person is None or not person.active:
+        if person is None:
             raise UnknownThing(what="person", text=word, known=())
         return person
 
@@ -337,7 +395,7 @@ class Context:
         """What the words of an answer may look at, with the waiting times as they are now."""
         books, sight = books_of(self.draft), Sight(self.draft.cards, self.seen, self.readings)
         promises = Promises(books, self.now, self.policy, self.zone_of, sight)
-        return Scene(books, self.now, self.policy, self.person.zone, self.seen, promises)
+        return Scene(books, self.now, self.policy, self.person.zone, self.seen, promises, self.readings)
 
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""
@@ -345,6 +403,18 @@ class Context:
             return self.person.zone
         known = self.met.get(person)
         return known.zone if known is not None else self.policy.zone
+
+
+def _over(thing: Request | Lease) -> Over:
+    """What there is to say of a number that is over."""
+    if isinstance(thing, Lease):
+        what = f"{', '.join(thing.slots)}" if thing.slots else thing.kind
+        return Over(number=f"#{thing.label}", what=what, who=thing.person, when=thing.changed, why=thing.reason)
+    served = thing.state is RequestState.SERVED
+    why = "given back" if served else "taken out of the line"
+    return Over(
+        number=f"#{thing.number}", what=f"{thing.count} {thing.kind}", who=thing.person, when=thing.changed, why=why
+    )
 
 
 def _useless(heard: Heard, takes: Takes) -> str:

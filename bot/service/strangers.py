@@ -43,9 +43,10 @@ def holder_for(ctx: Context, machine: Machine, named: Sequence[Person]) -> Perso
     """Who gets a card that sits on a machine: who was named, who says it, or the only owner.
 
     :raises WhichThing: several owners, and none was named
+    :raises NoAnswer: who was named cannot answer
     """
     if named:
-        return named[0]
+        return ctx.answering(named[0])
     if ctx.person.id in machine.owners:
         return ctx.person
     if len(machine.owners) > 1:

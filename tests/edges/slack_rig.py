@@ -62,7 +62,7 @@ class Edge:
         self.settings = settings or settings_for(slack)
         self.client = make_client(self.settings)
         self.people = SlackPeople(self.client, self.settings, known)
-        self.voice = SlackVoice(self.client, self.settings.channel, self.people.name_of)
+        self.voice = SlackVoice(self.client, self.settings.channel, self.people.name_of, unreached=self.people.doubt)
         self.desk = EchoDesk(people=self.people)
         self.app = SlackApp(self.settings, self.people, self.desk.hear, listeners_first=listeners_first)
         self.link = Link(self.app.app, self.settings)

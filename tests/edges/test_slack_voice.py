@@ -16,6 +16,7 @@ from bot.edges.slack import people as edge_people
 from bot.local.slack import LocalSlack, start_in_thread
 from bot.service.ports import Address, Bold, Button, Gone, Name, Reply, Said, TryLater, Unreachable, VoiceError
 from tests.edges.slack_rig import settings_for
+from tests.edges.waiting import until
 
 ADA, BOB, DANA = "UADA000001", "UBOB000001", "UDANA00001"
 HELLO = Reply(((Bold("Hello"), " ", Name(ADA)),), (Button("Mine", "mine"),))
@@ -308,6 +309,38 @@ def test_an_admin_whom_nobody_is_called_is_said_once(slack: LocalSlack, caplog: 
     assert slack.drive.get("counts")["users.list"] == before + 1
     assert caplog.text.count("has the user name 'zoe'") == 1
     people.close()
+
+
+def test_admins_who_are_not_there_are_named_at_the_start(slack: LocalSlack, caplog: pytest.LogCaptureFixture) -> None:
+    settings = settings_for(slack, admins=("U0NOBODY99", "dana", "gpubot", DANA))
+    people = SlackPeople(make_client(settings), settings)
+    found = people.check_admins().result(10)
+    assert len(found) == 2, found
+    assert "'U0NOBODY99'" in found[0] and "nobody of that id" in found[0] and found[0] in caplog.text
+    assert "'gpubot'" in found[1] and "that is a bot" in found[1]
+    people.close()
+
+
+def test_who_cannot_be_written_to_is_asked_about_again(slack: LocalSlack) -> None:
+    settings = settings_for(slack)
+    people = SlackPeople(make_client(settings), settings)
+    voice = SlackVoice(make_client(settings), slack.channel, people.name_of, unreached=people.doubt)
+    slack.drive.person("finn")
+    finn = next(p["id"] for p in slack.drive.get("state")["people"] if p["name"] == "finn")
+    assert people.person(finn).active
+    slack.drive.person("finn", deleted=True)
+    assert people.person(finn).active, "believed for an hour"
+    with pytest.raises(Unreachable):
+        voice.post(finn, HELLO)
+    until(lambda: not people.person(finn).active, "the closed account is known")
+    people.close()
+
+
+def test_who_cannot_answer_says_why(slack: LocalSlack, people: SlackPeople) -> None:
+    bot = next(p["id"] for p in slack.drive.get("state")["people"] if p["is_bot"])
+    assert people.person(bot).outside == "that is a bot"
+    assert people.person("U0NOBODY99").outside == "the workspace has nobody of that id"
+    assert not people.person(BOB).outside
 
 
 def test_bots_guests_and_strangers_may_not_speak(people: SlackPeople) -> None:

@@ -9,11 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, step
-from bot.domain.model import AgreementState, Lease, LeaseState, MachineId, Outcome, Person, PersonId, Power
+from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, comes_on, step
+from bot.domain.model import (
+    AgreementState,
+    Books,
+    Lease,
+    LeaseState,
+    MachineId,
+    MoveState,
+    Outcome,
+    Person,
+    PersonId,
+    Power,
+    Turn,
+)
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
+from bot.domain.queue import contended, waiters
 from bot.domain.sight import Sight
 
 People = Mapping[PersonId, Person]
@@ -27,6 +40,11 @@ class Round:
     people: People
     policy: Policy
     acting: bool = True  # level act, not paused, no clock jump: while nothing may be done, nobody is blamed for waiting
+
+    def left(self, person: PersonId) -> bool:
+        """Whether somebody is known to have left the workspace."""
+        known = self.people.get(person)
+        return known is not None and not known.active
 
     def zone(self, person: PersonId) -> str:
         """Somebody's zone, the site's if it is not known."""
@@ -53,6 +71,24 @@ def under_way(draft: Draft, machine: MachineId) -> bool:
     return any(m.machine == machine and m.state in UNDER_WAY for m in draft.moves.values())
 
 
+def second_try(books: Books | Draft, lease: Lease) -> bool:
+    """Whether a lease waits for a second try: its move gave the shutdown up, and the machine is still on."""
+    return lease.state is LeaseState.MOVING and any(
+        m.machine == lease.machine and m.state is MoveState.UNDOING and m.off_at is None for m in books.moves.values()
+    )
+
+
+def others_wait(draft: Draft, lease: Lease) -> bool:
+    """Whether somebody else than its holder really waits for what a lease has: is promised it, or is in line and too few lie free."""
+    for slot in lease.slots:
+        after = draft.holder(slot, Turn.NEXT) or ""
+        next_lease, offered = draft.leases.get(after), draft.requests.get(int(after)) if after.isdigit() else None
+        promised = next_lease or offered
+        if promised is not None and promised.person != lease.person:
+            return True
+    return contended(draft, lease.kind) and any(r.person != lease.person for r in waiters(draft, lease.kind))
+
+
 def ask_window(draft: Draft, lease: Lease, why: str) -> None:
     """Ask the owners of a lease's machine for the soonest moment that suits. One message a lease, edited."""
     lease = replace(draft.leases.get(lease.label, lease), windowed=False, question=draft.now)
@@ -64,7 +100,10 @@ def ask_window(draft: Draft, lease: Lease, why: str) -> None:
 
 def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:
     """Notice when the last time that was agreed for a lease is lost, by whomever: then its owners are asked again."""
-    known = sight.power(lease.machine) is Power.OFF or any(
+    off = sight.power(lease.machine) is Power.OFF
+    if off and comes_on(draft.moves.values(), lease.machine):
+        return lease  # it is no moment to use, nor one to ask: what is agreed is asked when it is on again
+    known = off or any(
         a.machine == lease.machine and a.state is AgreementState.OPEN and (a.firm or a.label in ("", lease.label))
         for a in draft.agreements.values()
     )

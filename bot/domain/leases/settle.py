@@ -9,7 +9,7 @@ from __future__ import annotations
 from bot.domain import hours
 from bot.domain.draft import Draft
 from bot.domain.leases.active import active
-from bot.domain.leases.common import Round
+from bot.domain.leases.common import Round, under_way
 from bot.domain.leases.ends import end
 from bot.domain.leases.moving import moving
 from bot.domain.leases.reserved import reserved
@@ -30,6 +30,8 @@ def settle(draft: Draft, ctx: Round) -> None:
             _lost(draft, ctx, lease, machine, "its machine is gone")
             continue
         match lease.state:
+            case LeaseState.RESERVED if ctx.left(lease.person) and not under_way(draft, lease.machine):
+                end(draft, lease, On.RELEASE, "its person left the workspace")
             case LeaseState.RESERVED if lease.person not in machine.owners:
                 _lost(draft, ctx, lease, machine, "you do not own its machine any more")
             case LeaseState.RESERVED:

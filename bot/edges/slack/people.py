@@ -40,6 +40,14 @@ ASKING = 4
 MENTION = re.compile(r"^<@([UW][A-Z0-9]+)(?:\|[^>]*)?>$")
 ID = re.compile(r"^[UW][A-Z0-9]{7,}$")
 
+OUTSIDE = {
+    "is_bot": "that is a bot",
+    "is_ultra_restricted": "that is a guest of the workspace",
+    "is_restricted": "that is a guest of the workspace",
+    "is_stranger": "that account belongs to another workspace",
+}
+"""What Slack says of accounts that may not use the bot, and why."""
+
 
 @dataclass(frozen=True)
 class _Known:
@@ -102,6 +110,13 @@ class SlackPeople:
         return tuple(id for id in found if id is not None)
 
     # ---- for the edge
+
+    def doubt(self, id: PersonId) -> None:
+        """Somebody could not be written to: what is known of them is used until Slack, asked again the next time, says better."""
+        with self._lock:
+            known = self._known.get(id)
+            if known is not None and known.until > self._clock() + RETRY:
+                self._known[id] = replace(known, until=self._clock())
 
     def name_of(self, id: PersonId) -> str:
         """A name for display; waits for nothing."""
@@ -178,8 +193,13 @@ class SlackPeople:
             except VoiceError as error:
                 log.warning("names: %s: %s", id, error)
                 if last is None:
-                    return replace(self._unknown(id, until), may_speak="user_not_found" not in str(error))
+                    return self._nobody(id, until) if "user_not_found" in str(error) else self._unknown(id, until)
         return replace(last, until=until) if last is not None else self._unknown(id, until)
+
+    def _nobody(self, id: PersonId, until: float) -> _Known:
+        """An id that Slack knows nobody by."""
+        person = replace(self._unknown(id, until).person, outside="the workspace has nobody of that id")
+        return _Known(person, "", False, until)
 
     def _unknown(self, id: PersonId, until: float) -> _Known:
         """What the store remembers of somebody, else nothing but the id."""
@@ -197,10 +217,33 @@ class SlackPeople:
         admin = bool({id, user_name} & set(self._settings.admins))
         zone = str(user.get("tz") or self._settings.zone)
         person = Person(id, str(shown or user_name or id), zone, admin=admin, active=not user.get("deleted"))
-        outside = any(user.get(k) for k in ("is_bot", "is_restricted", "is_ultra_restricted", "is_stranger"))
-        return _Known(person, user_name, not outside, self._clock() + FRESH)
+        outside = next((why for key, why in OUTSIDE.items() if user.get(key)), "")
+        return _Known(replace(person, outside=outside), user_name, not outside, self._clock() + FRESH)
 
     # ---- admins who are named
+
+    def check_admins(self) -> Future[list[str]]:
+        """Ask Slack beside whether each admin of the settings is there and can answer; those who cannot are named in the log, which is also
+        the result: sentences without an end."""
+        try:
+            return self._pool.submit(self._checked)
+        except RuntimeError as closed:  # at the very end
+            none: Future[list[str]] = Future()
+            none.set_exception(closed)
+            return none
+
+    def _checked(self) -> list[str]:
+        found = []
+        for word in self._settings.admins:
+            id = word if ID.match(word) else self._by_user_name(word)
+            if id is None:
+                continue  # said when the workspace was listed
+            person = self._get(id).person
+            why = person.outside or ("" if person.active else "that account in the workspace is closed")
+            if why:
+                found.append(f"the admin {word!r} of [site] admins cannot answer: {why}")
+                log.warning("%s; name somebody of the workspace", found[-1])
+        return found
 
     def _by_user_name(self, word: str) -> PersonId | None:
         """The id of an admin who is named in the settings."""

@@ -35,15 +35,25 @@ class SlackVoice:
         channel: str,
         name_of: Callable[[PersonId], str],
         clock: Callable[[], float] = time.monotonic,
+        unreached: Callable[[PersonId], None] = lambda person: None,
     ) -> None:
-        """``channel``: id of the team channel."""
+        """``channel``: id of the team channel. ``unreached``: told of a person who cannot be written to: they may have left."""
         self._client, self._channel, self._name_of, self._clock = client, channel, name_of, clock
+        self._unreached = unreached
         self._dms: dict[PersonId, str] = {}
         self._free_at: dict[str, float] = {}  # a channel, or a method: not before (real seconds)
         self._lock = threading.Lock()
 
     def post(self, to: PersonId, reply: Reply) -> Address:
         """A new message to a person or to the team channel."""
+        try:
+            return self._post(to, reply)
+        except Unreachable:
+            if to != CHANNEL:
+                self._unreached(to)
+            raise
+
+    def _post(self, to: PersonId, reply: Reply) -> Address:
         channel = self._channel if to == CHANNEL else self.dm(to)
         self._wait_not(channel)
         with self._lock:

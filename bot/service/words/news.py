@@ -1,7 +1,7 @@
 """What happened, in words: one sentence-maker for each :class:`NewsKind`.
 
 Called when a transaction is recorded (``desk`` and ``rounds``). It looks up the sentence; the sentences stand in ``news_line``
-(a place in line, an offer), ``news_cards`` (a card that somebody has) and ``news_machines`` (restarts, machines, the world).
+(a place in line, an offer), ``news_cards`` (a card that somebody has), ``news_people`` (owners, and who acted for whom) and ``news_machines`` (restarts, machines, the world).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bot.domain.model import Books
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service.ports import Reply
-from bot.service.words import news_cards, news_line, news_machines
+from bot.service.words import news_cards, news_line, news_machines, news_people
 from bot.service.words.telling import Telling
 
 SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
@@ -27,7 +27,10 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.ASK_OVER: news_line.ask_over,
     NewsKind.BACK_IN_LINE: news_line.back_in_line,
     NewsKind.FREE_UNUSED: news_line.free_unused,
-    NewsKind.PERSON_LEFT: news_line.person_left,
+    NewsKind.PERSON_LEFT: news_people.person_left,
+    NewsKind.OWNERS: news_people.owners,
+    NewsKind.ACTED: news_people.acted,
+    NewsKind.UNAGREED: news_people.unagreed,
     NewsKind.HANDED_ON: news_cards.handed_on,
     NewsKind.ACTIVE: news_cards.active,
     NewsKind.ACTIVE_UNSEEN: news_cards.active_unseen,
@@ -48,6 +51,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.MACHINE_BACK: news_machines.machine_back,
     NewsKind.RESTORED_OFF: news_machines.restored_off,
     NewsKind.LAST_CALL: news_machines.last_call,
+    NewsKind.ANNOUNCED_OVER: news_machines.announced_over,
     NewsKind.NOT_NOW: news_machines.not_now,
     NewsKind.WINDOW_UNUSED: news_machines.window_unused,
     NewsKind.STANDING_SKIPPED: news_machines.standing_skipped,
@@ -58,6 +62,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.GUEST_HANGS: news_machines.guest_hangs,
     NewsKind.STUCK: news_machines.stuck,
     NewsKind.STAYS_OFF: news_machines.stays_off,
+    NewsKind.SEEN_TO: news_machines.seen_to,
     NewsKind.ON_AGAIN: news_machines.on_again,
     NewsKind.HOST_AWAY: news_machines.host_away,
     NewsKind.VCENTER_BACK: news_machines.vcenter_back,

@@ -88,12 +88,12 @@ def codes(words: Iterable[str], most: int = 6) -> list[Part]:
     return [*listed(shown, ", " if more else " or "), more]
 
 
-def names(ids: Iterable[str], most: int = 4) -> list[Part]:
+def names(ids: Iterable[str], most: int = 4, last: str = " or ") -> list[Part]:
     """People, as a list; the first ``most`` of them."""
     known = list(ids)
     return [
-        *listed([Name(i) for i in known[:most]], " or "),
-        f" or {len(known) - most} others" if len(known) > most else "",
+        *listed([Name(i) for i in known[:most]], last),
+        f"{last}{len(known) - most} others" if len(known) > most else "",
     ]
 
 

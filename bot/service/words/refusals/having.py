@@ -34,6 +34,18 @@ def unknown_thing(f: Facts, policy: Policy) -> Reply:
     )
 
 
+def over(f: Facts, policy: Policy) -> Reply:
+    """A number that was, and is over: by what, and when."""
+    number, what, who = f.text("number", "that"), f.text("what"), f.text("who")
+    why, when = f.text("why"), f.when("when")
+    return no(
+        head(number, " is over", [": ", why] if why else "", [", ", *when] if when else "", "."),
+        ln("It was ", tidy(what), [" of ", Name(who)] if who else "", ".") if what else None,
+        NOTHING,
+        buttons=(button("Why?", f"why {number}") if number.startswith("#") else None, MINE, QUEUE),
+    )
+
+
 def which_thing(f: Facts, policy: Policy) -> Reply:
     """Several things fit."""
     choices, repeat = f.many("choices"), f.raw("command")
