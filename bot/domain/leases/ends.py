@@ -27,7 +27,6 @@ from bot.domain.model import (
 from bot.domain.news import News, NewsKind
 from bot.domain.pool import set_aside
 
-
 HANDED_ON = "handed on without a restart"
 """The reason of a lease whose devices stayed on its machine, for the next lease there."""
 
