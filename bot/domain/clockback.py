@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import UNDER_WAY
-from bot.domain.model import Agreement, Call, Card, Entity, Lease, Machine, Move, Request, Skip, Step, Window
+from bot.domain.model import Agreement, Call, Card, Entity, Lease, Machine, Move, NotNow, Request, Skip, Step, Window
 
 At = Callable[[datetime], datetime]
 """Where a stamp goes: itself, if it lies not in the future."""
@@ -105,6 +105,8 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield from (step.at for step in value.steps)
             yield from (step.since for step in value.steps)
             yield _begun(draft.agreements.get(value.agreement or 0), value.window)
+        case Machine():
+            yield from (no.said for no in value.not_nows)
         case Agreement():
             yield _begun(value, value.window)
         case _:
@@ -135,6 +137,8 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
                 found["rest"] = replace(rest, since=to(rest.since), until=until)
         case Move():
             found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
+        case Machine():
+            found["not_nows"] = tuple(_not_now(no, to) for no in value.not_nows)
         case Agreement() if value.window is not None:
             found["window"] = window = _window(value, value.window, to)
             starts = {value.window.start: window.start}
@@ -154,6 +158,16 @@ def _of_move(move: Move, agreement: Agreement | None, to: At) -> dict[str, Any]:
     if agreement is not None and move.window is not None:
         found["window"] = _window(agreement, move.window, to)
     return found
+
+
+def _not_now(no: NotNow, to: At) -> NotNow:
+    """A no to what was about to happen goes along with that; one to a time of day stays there."""
+    if no.said is None:
+        return no
+    window = no.window
+    if window.start <= no.said:
+        window = Window(_along(window.start, no.said, to), _along(window.end, no.said, to))
+    return replace(no, said=to(no.said), window=window)
 
 
 def _call(call: Call, to: At) -> Call:

@@ -3,7 +3,7 @@ served, without the old time having to come once more."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import get_args, get_type_hints
@@ -134,6 +134,34 @@ def test_no_stamp_is_forgotten() -> None:
         hints = get_type_hints(kind)
         times = {f.name for f in fields(kind) if datetime in (hints[f.name], *get_args(hints[f.name]))}
         assert times == {*stamps, *clockback.TOLD[kind]}, kind
+
+
+def parts(kind: object, seen: set[type]) -> None:
+    """All dataclasses that a type is made of."""
+    for arg in get_args(kind):
+        parts(arg, seen)
+    if isinstance(kind, type) and is_dataclass(kind) and kind not in seen:
+        seen.add(kind)
+        for hint in get_type_hints(kind).values():
+            parts(hint, seen)
+
+
+def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
+    """Whoever adds a time here decides in ``clockback`` what becomes of it."""
+    made: set[type] = set()
+    for noun in clockback.STAMPS:
+        parts(noun, made)
+    times = {
+        f"{kind.__name__}.{name}"
+        for kind in made - set(clockback.STAMPS)
+        for name, hint in get_type_hints(kind).items()
+        if datetime in (hint, *get_args(hint))
+    }
+    stamps = {"Aside.since", "Offer.made", "Rest.since", "Call.asked", "Call.answered", "Step.at", "Step.since"}
+    stamps |= {"NotNow.said"}
+    along = {"Offer.accept_by", "Rest.until", "Call.again_at", "Window.start", "Window.end", "Skip.start"}
+    told = {"Offer.free_at", "Length.until"}
+    assert times == stamps | along | told
 
 
 class BackAndForth(History):
