@@ -21,7 +21,7 @@ EXAMPLES = (
 )
 
 HINT = "notnow, notnow vm-r, notnow vm-r undo"
-TAKES = Takes()
+TAKES = Takes(machine_alone=True)
 
 
 def run(ctx: Context) -> Reply:
@@ -34,8 +34,8 @@ def run(ctx: Context) -> Reply:
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
         return words.windows(ctx.scene(), machine)
-    skipped = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
-    return words.not_now(ctx.scene(), machine, skipped)
+    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
+    return words.not_now(ctx.scene(), machine, said)
 
 
 def _moving(ctx: Context) -> list[Machine]:

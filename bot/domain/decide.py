@@ -63,7 +63,7 @@ def decide(
     sight = Sight(draft.cards, seen, readings)  # cards that were just named
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy)
-    moves.settle(draft, Round(sight, policy, run, acting, last_look))
+    moves.settle(draft, Round(sight, policy, run, acting, last_look, people))
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)
     overdue.settle(draft, people, policy)
@@ -72,7 +72,7 @@ def decide(
         planner.allot(draft, sight, people, policy)
     windows.drop_lost(draft)
     leases.settle(draft, lent)  # devices that were there already, handed on without a restart
-    moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}))
+    moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     questions.settle(draft)
 
 
@@ -88,4 +88,4 @@ def _hold_now(draft: Draft, policy: Policy) -> None:
         started = any(m.agreement == agreement.number and m.state in OPEN_MOVE for m in draft.moves.values())
         late = agreement.window is None or draft.now - agreement.window.start >= timedelta(minutes=5)
         if (waits or reserved) and not started and late:
-            draft.put(windows.rebase_now(agreement, draft.now, policy))
+            windows.begin_again(draft, agreement, policy)

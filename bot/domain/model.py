@@ -150,6 +150,7 @@ class Offer:
     made: datetime  # when
     accept_by: datetime  # silence ends it then
     free_at: datetime | None  # when the devices are free, if they are still on their way
+    unknown: bool = False  # they are on their way, and nobody knows until when: the time that was agreed is lost
 
 
 @dataclass(frozen=True)

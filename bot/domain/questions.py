@@ -1,4 +1,5 @@
-"""Questions that stand: when what somebody was asked is answered, or over, its message is edited, so that nobody answers it in vain.
+"""What stands in people's eyes: when what somebody was asked is answered, or over, its message is edited, so that nobody answers it in
+vain; and when a restart that was announced is called off, has begun or is over, so is the announcement.
 
 Called by ``decide`` last in a round, when everything else is settled: also the first round after the bot was killed finds what was asked
 before and no longer holds. Offers are not among them: they end in the transaction that answers them (``queue.leave``). It asks nothing.
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.domain.agreements import skipped_window
 from bot.domain.draft import Draft
-from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, Request, RestWhy
-from bot.domain.news import News, NewsKind
+from bot.domain.model import BOT, Agreement, AgreementState, Lease, LeaseState, Move, MoveState, Request, RestWhy, Skip
+from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 
 ASKING = frozenset({LeaseState.RESERVED, LeaseState.RETURNING})
 """Leases that need a restart of their machine."""
@@ -26,14 +28,94 @@ def wanted_key(number: int) -> str:
     return f"wanted:{number}"
 
 
+def call_key(move: Move) -> str:
+    """The key of the last call that a move's owners have before their eyes."""
+    return f"last:{move.number}:{move.announced.isoformat() if move.announced else ''}"
+
+
+def firm_key(agreement: Agreement) -> str:
+    """The key of the message that a machine's next night is agreed by the terms."""
+    return f"firm:{agreement.number}"
+
+
 def settle(draft: Draft) -> None:
-    """Edit the questions away that are answered or have lost their ground."""
+    """Edit the questions and the announcements away that are answered, or have lost their ground."""
     for lease in list(draft.leases.values()):
         if lease.question is not None:
             _restart(draft, lease)
     for request in list(draft.requests.values()):
         if request.question is not None:
             _still_wanted(draft, request)
+    for move in list(draft.moves.values()):
+        if move.announced is not None:
+            _last_call(draft, move)
+    for before in draft.books.agreements.values():
+        if before.firm and before.state is AgreementState.OPEN:
+            _firm(draft, draft.agreements.get(before.number, before))
+
+
+# ---- announcements
+
+
+def call_over(draft: Draft, move: Move, why: str) -> Move:
+    """The last call of a move does not hold any more: whoever has it before their eyes reads what holds. A planned move is announced anew."""
+    told = replace(move, announced=None, called=())
+    if _ahead(move):
+        told = replace(told, last_call=None, last_call_for=None)
+    draft.put(told)
+    machine = draft.machines.get(move.machine)
+    for to in move.called:
+        news = News(NewsKind.ANNOUNCED_OVER, to, key=call_key(move), move=told, machine=machine, until=move.announced)
+        draft.tell(replace(news, reason=why))
+    return told
+
+
+def _last_call(draft: Draft, move: Move) -> None:
+    why = _call_lost(draft, move) if _ahead(move) else move.reason
+    if why or not _ahead(move):
+        call_over(draft, move, why)
+
+
+def _ahead(move: Move) -> bool:
+    """Whether what was announced is still to come: of a planned move, or the second try of one whose machine is still on."""
+    again = move.state is MoveState.UNDOING and move.last_call is not None and move.last_call >= move.changed
+    return move.state is MoveState.PLANNED or (again and move.off_at is None)
+
+
+def _call_lost(draft: Draft, move: Move) -> str:
+    """Why a planned move does not begin at the time for which it was announced, in words; "" it does."""
+    assert move.last_call_for is not None, "announced for some window"
+    labels = {"", *(w.label for w in move.wishes)}
+    at, skipped = Skip(move.last_call_for, BOT), ""
+    for a in draft.agreements.values():
+        if a.machine != move.machine or a.label not in labels or skipped_window(a, at) is None:
+            continue
+        if move.state is MoveState.UNDOING and a.made <= move.changed:
+            continue
+        skip = next((s for s in a.skips if s.start == at.start), None)
+        if a.state is AgreementState.OPEN and skip is None:
+            return ""
+        if skip is not None:
+            skipped = "not now was said" if skip.by != BOT else "that time is not used"
+        elif a.state is AgreementState.USED:
+            skipped = "that time went by"
+    return skipped or "what was agreed for it holds no more"
+
+
+def _firm(draft: Draft, agreement: Agreement) -> None:
+    """A night by the terms that is used, or that nothing needs any more."""
+    if agreement.state is AgreementState.OPEN:
+        return
+    machine, lease = draft.machines.get(agreement.machine), draft.leases.get(agreement.label)
+    move = next(
+        (m for m in draft.moves.values() if m.agreement == agreement.number and m.state is MoveState.DONE), None
+    )
+    for to in (*(machine.owners if machine else ()), ADMINS, CHANNEL):
+        news = News(NewsKind.ANNOUNCED_OVER, to, key=firm_key(agreement), machine=machine, lease=lease, move=move)
+        draft.tell(replace(news, agreement=agreement, until=agreement.window.start if agreement.window else None))
+
+
+# ---- questions
 
 
 def _restart(draft: Draft, lease: Lease) -> None:

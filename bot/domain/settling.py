@@ -80,7 +80,7 @@ def _drop(draft: Draft, agreement: Agreement) -> bool:
 
 
 def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:
-    """Open it when the guest has reported nothing running for long enough; close it again if work begins before the restart."""
+    """Open it when the guest has reported no job and no key press for long enough; close it again if work begins before the restart."""
     now, window = draft.now, agreement.window
     fresh = reading is not None and abs(now - reading.at) <= policy.reading_stale and not reading.stopping
     free = reading.free_since if reading is not None and fresh else None
@@ -92,7 +92,7 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
             step(draft, agreement, On.OPENED, why=why, window=opened.window, skips=skips)
     elif window.end <= now:
         use(draft, agreement, "its time is over")
-    elif fresh and free is None and not agreement.skips:
+    elif fresh and (free is None or free >= window.start) and not agreement.skips:
         step(draft, agreement, On.CHANGED, why="work began again: waits for its end", window=None)
 
 
@@ -101,6 +101,8 @@ def _ground_lost(draft: Draft, agreement: Agreement) -> str:
     if not agreement.label:
         return ""
     lease = draft.leases.get(agreement.label)
+    if agreement.firm and lease is not None and lease.state is LeaseState.ACTIVE:
+        return f"#{agreement.label} is kept"
     if agreement.firm or not agreement.label.isdigit():
         return "" if lease is not None and lease.state not in OVER else f"#{agreement.label} is over"
     request = draft.requests.get(int(agreement.label))

@@ -276,7 +276,10 @@ class Guest:
             "taken": _iso(now),
             "interval_s": max(1, round(min(elapsed, self.habits.interval_s))),
             "state": "stopping" if self.state == "stopping" else "running",
-            "logins": [{"user": u, "since": _iso(s), "idle_s": 12} for u, s in self.logins.items()],
+            "logins": [
+                {"user": u, "since": _iso(s), "idle_s": round(max(0.0, now - s), 1)}  # nobody types here after that
+                for u, s in self.logins.items()
+            ],
             "jobs": [
                 {"pid": j.pid, "user": j.user, "name": j.name, "since": _iso(j.since), "gpu": j.gpu}
                 for j in self.jobs.values()

@@ -75,6 +75,7 @@ class Takes:
     window: bool = False  # when a machine may restart
     refs: frozenset[RefKind] = frozenset()  # what it may point at
     flags: frozenset[str] = frozenset()  # of the grammar's, besides those of a time
+    machine_alone: bool = False  # nothing but a machine: one more word is meant as one
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ class Context:
         """
         if heard.rest:
             self._unregistered(heard.rest)
+            if takes.machine_alone and len(heard.rest) == 1 and heard.machine is None:
+                raise self.no_machine(heard.rest[0])
             word = near(heard.rest, "at ", "") if heard.length is None else ""
             raise Unclear(text=" ".join(heard.rest), hint=word or hint)
         useless = _useless(heard, takes)
@@ -141,9 +144,9 @@ class Context:
 
         :raises UnknownMachine: it is such a name
         """
-        said = visible(" ".join(rest)).casefold()
+        said = {visible(word).casefold() for word in (" ".join(rest), *rest)}
         for seen in self.seen.machines if self.seen is not None else ():
-            if visible(seen.name).casefold() == said and seen.uuid not in self.draft.machines:
+            if visible(seen.name).casefold() in said and seen.uuid not in self.draft.machines:
                 raise self.no_machine(seen.name)
 
     # ---- machines

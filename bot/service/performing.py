@@ -146,8 +146,10 @@ class Performer:
         if kind in POWER_OFF:
             if move.state is not MoveState.STOPPING:
                 return "the way back has begun"
-            if move.window is None or not move.window.holds(self._clock.now()):
+            now = self._clock.now()
+            if move.window is None or not move.window.holds(now):
                 return "its window does not hold any more"
+            return moves.called_off(Draft(books, now), move)  # said since it was written, in whatever words
         return ""
 
     def _record(self, number: int, call: int, ending: _Ending) -> None:

@@ -139,7 +139,7 @@ def test_a_stop_begins_the_way_back_at_once_says_so_and_its_owners_hear_how_it_e
     world.looking = True
     world.until(lambda: over(world), 15 * MIN)
     move = first(world)
-    assert move.reason == "an owner stopped it before the machine was off"
+    assert move.reason == "an owner stopped it"
     assert sorted(n.to for n in world.told(NewsKind.UNDONE)) == ["bob", "carol"]
     assert "change" not in world.acts("vm-r") and world.vms["vm-r"].power is Power.ON
     assert step(world, "undone").detail == "", "it has no card, as before"

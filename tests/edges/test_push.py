@@ -115,7 +115,7 @@ def test_a_reading_is_kept(say: Say, store: SqlStore) -> None:
     reading = store.readings()[M1]
     assert (reading.machine, reading.at, reading.boot_id, reading.seq) == (M1, NOW, SAID["boot_id"], 1)
     assert (reading.stopping, reading.cards, reading.faults) == (False, 1, ())
-    assert reading.logins == (Login("ada", NOW - timedelta(hours=1)),)
+    assert reading.logins == (Login("ada", NOW - timedelta(hours=1), NOW - timedelta(seconds=12)),)
     assert reading.jobs == (Job("ada", "python train.py", NOW - timedelta(minutes=30), True),)
     assert reading.first_at == NOW
     assert reading.free_since is None

@@ -91,6 +91,13 @@ def test_logins_alone_are_no_work(store: SqlStore) -> None:
     assert store.readings()[M1].free_since == NOW
 
 
+def test_who_presses_keys_is_at_work_and_who_is_only_logged_in_is_not(store: SqlStore) -> None:
+    for seq, (at, pressed) in enumerate([(0, 0), (60, 30), (120, 30), (180, 30)], 1):
+        logins = (Login("ada", NOW, NOW + pressed * S), Login("bob", NOW))
+        store.take_reading(reading(seq, at=NOW + at * S, logins=logins))
+    assert store.readings()[M1].free_since == NOW + 30 * S
+
+
 def test_orders_are_given_once(store: SqlStore) -> None:
     assert store.take_orders(M1, NOW) == []
     store.order(M1, "last call", NOW)

@@ -24,7 +24,7 @@ from tests.service.words_rules import check
 KEPT = Path(__file__).parent.parent / "data" / "words"
 RESTING = replace(w.cards()["T4-4"], aside=w.RESTED)
 BUSY = (w.lease(), w.lease("8", w.CAROL, w.TRAIN, ("T4-2", "T4-3")), RESTING)
-GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=w.LeaseState.ENDED)
+GAVE = w.lease("7", w.ADA, w.PYTHON, ("T4-3",), state=w.LeaseState.ENDED, changed=w.NOW - 10 * w.MIN)
 ASKED = w.request(asked=w.NOW)
 SECOND = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - timedelta(hours=1))
 NO_ROOM = "vm-r needs 64 GB of memory, and 41 GB are free in esx-01"
@@ -84,6 +84,7 @@ MESSAGES: dict[str, Callable[[], Reply]] = {
     "13-help": lambda: words.helped(w.scene(), w.BOB, HELP, False),
     "14-firm-night": lambda: told(
         NewsKind.FIRM_WINDOW, w.ADA.id, w.RETURNING, lease=w.RETURNING, machine=w.PYTHON, until=w.NOW + 8 * w.H,
+        reason='others wait, and "not now" was said twice',
         agreement=w.agreement(
             machine=w.PYTHON, firm=True, person=replace(w.BOB, id="bot"), window=w.Window(w.NOW + 8 * w.H, w.NOW + 15 * w.H)
         ),

@@ -6,7 +6,20 @@ and what became of it, ``acts`` is what owners may say meanwhile.
 
 from bot.domain.moves.acts import done, not_now, start, stop
 from bot.domain.moves.calls import Order, outcome, pending, step_of
+from bot.domain.moves.common import called_off
 from bot.domain.moves.plan import plan
 from bot.domain.moves.settle import settle
 
-__all__ = ["Order", "done", "not_now", "outcome", "pending", "plan", "settle", "start", "step_of", "stop"]
+__all__ = [
+    "Order",
+    "called_off",
+    "done",
+    "not_now",
+    "outcome",
+    "pending",
+    "plan",
+    "settle",
+    "start",
+    "step_of",
+    "stop",
+]

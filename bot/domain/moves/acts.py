@@ -7,7 +7,8 @@ from dataclasses import replace
 from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, NotYours, Paused, TooLate
-from bot.domain.lifecycle import OPEN_MOVE, On, step
+from bot.domain.leases.common import others_wait
+from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
     Agreement,
     AgreementKind,
@@ -20,25 +21,35 @@ from bot.domain.model import (
     Skip,
 )
 from bot.domain.moves.calls import journal, tell
-from bot.domain.moves.common import STOPPED, undo
-from bot.domain.news import News, NewsKind
+from bot.domain.moves.common import SAID, STOPPED, bar, stuck_key, undo
+from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 
 
-def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tuple[Agreement, ...]:
+def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tuple[Agreement, ...] | Move:
     """Skip the current or next window of a machine; both the other owners and the move learn of it.
 
-    :returns: the agreements whose occurrence is skipped
+    It counts for what is to come out while others wait. Once the shutdown is written down it comes too late to leave the machine on:
+    then it takes back what was agreed, as ``stop`` does.
+
+    :returns: the agreements whose occurrence is skipped; the move on its way back, if its shutdown was written down before
     :raises NotPossible: nothing is agreed, or only what the terms give
+    :raises TooLate: the machine is off already
     """
     if by not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
-    skipped = windows.not_now(draft, machine, by, policy)
+    move = next((m for m in draft.moves.values() if m.machine == machine.uuid and m.state in UNDER_WAY), None)
+    if move is not None and move.state is MoveState.STOPPING:
+        return _take_back(draft, machine, move, by, SAID, policy)
+    if move is not None and move.off_at is not None and move.on_at is None:
+        raise _too_late(move)
+    returning = [x for x in draft.leases.values() if x.machine == machine.uuid and x.state is LeaseState.RETURNING]
+    counted = tuple(x.label for x in returning if others_wait(draft, x))
+    skipped = windows.not_now(draft, machine, by, policy, counted)
     if not skipped:
+        if move is not None:
+            raise _too_late(move)
         raise NotPossible(what="notnow", why=f"no restart of {machine.name} is agreed that could be put off")
-    for lease in list(draft.leases.values()):
-        if lease.machine == machine.uuid and lease.state is LeaseState.RETURNING:
-            draft.put(replace(lease, not_nows=lease.not_nows + 1))
     usual, agreed = windows.usual(machine, policy), draft.agreements.values()
     ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, policy)
     for to in machine.owners:
@@ -53,25 +64,38 @@ def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
     machine = draft.machines[move.machine]
     if by not in machine.owners:
         raise NotYours(what=f"m{move.number}", owners=machine.owners)
-    if move.state is MoveState.PLANNED:
-        not_now(draft, machine, by, policy)
+    if move.state is MoveState.PLANNED or (move.state is MoveState.UNDOING and move.off_at is None):
+        not_now(draft, machine, by, policy)  # on its way back: a second try that was agreed since
         return draft.moves[move.number]
     if move.state is not MoveState.STOPPING:
-        over = move.state not in OPEN_MOVE
-        going = "it is stopped already" if move.undo else "the card is being changed"
-        why = "it is over" if over else f"{going}; the machine comes on again by itself"
-        raise TooLate(state=str(move.state), number=f"m{move.number}", why=why)
+        raise _too_late(move)
+    return _take_back(draft, machine, move, by, STOPPED, policy)
+
+
+def _too_late(move: Move) -> TooLate:
+    """It goes forward: off, changed, or on its way back already."""
+    over = move.state not in OPEN_MOVE
+    changed = "it is on again already" if move.state is MoveState.PROVING else "the card is being changed"
+    going = "it is stopped already" if move.undo else changed
+    on = "" if move.state is MoveState.PROVING else "; the machine comes on again by itself"
+    return TooLate(state=str(move.state), number=f"m{move.number}", why="it is over" if over else f"{going}{on}")
+
+
+def _take_back(draft: Draft, machine: Machine, move: Move, by: PersonId, why: str, policy: Policy) -> Move:
+    """The shutdown is written down: what was agreed for it is taken back, and the way back begins here, so that a call that is not made
+    yet is not made any more. In whatever words it was said, it beats every other yes for that time, also a later one."""
     agreement = draft.agreements.get(move.agreement or 0)
     if agreement is not None and agreement.state is AgreementState.OPEN and move.window is not None:
         if agreement.kind is AgreementKind.STANDING:
             skips = (*agreement.skips, Skip(move.window.start, by))
-            step(draft, agreement, On.SKIPPED, by=by, why=f"stop m{move.number}", skips=skips)
+            step(draft, agreement, On.SKIPPED, by=by, why=f"{why}: m{move.number}", skips=skips)
         else:
             windows.withdraw(draft, agreement, by)
+        windows.refuse(draft, machine, by, move.window, policy)
         for to in machine.owners:
             if to != by:
                 draft.tell(News(NewsKind.NOT_NOW, to, machine=machine, who=by, agreement=agreement, move=move))
-    return undo(draft, draft.moves[move.number], On.WITHDRAWN, f"{STOPPED} before the machine was off", by)
+    return undo(draft, draft.moves[move.number], On.WITHDRAWN, why, by)
 
 
 def done(draft: Draft, move: Move, by: PersonId) -> Move:
@@ -81,8 +105,13 @@ def done(draft: Draft, move: Move, by: PersonId) -> Move:
     """
     if move.state is not MoveState.STUCK:
         raise TooLate(state=str(move.state), number=f"m{move.number}", why="it does not wait for anybody")
+    bar(draft, move, "an admin says it is done")
     steps = journal(move, draft.now, "dropped", "an admin says it is done")
-    return tell(draft, step(draft, move, On.MENDED, by=by, why="an admin says it is done", steps=steps))
+    over = tell(draft, step(draft, move, On.MENDED, by=by, why="an admin says it is done", steps=steps))
+    machine = draft.machines[move.machine]
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(NewsKind.SEEN_TO, to, key=stuck_key(over), move=over, machine=machine, who=by))
+    return over
 
 
 def start(draft: Draft, machine: Machine, by: PersonId, *, admin: bool = False) -> Move:
@@ -103,8 +132,9 @@ def start(draft: Draft, machine: Machine, by: PersonId, *, admin: bool = False) 
             raise TooLate(
                 state=str(move.state), number=f"m{move.number}", why=f"{machine.name} is being restarted already"
             )
-        move = replace(move, wants_on=True)
+        move = replace(move, wants_on=True, starter=by)
         draft.put(move)
         return move
     new = Move(draft.number("move"), machine.uuid, MoveState.PLANNED, (), draft.now, draft.now, wants_on=True)
+    new = replace(new, starter=by)
     return step(draft, new, On.PLAN, by=by, new=True, why=f"start {machine.name}")

@@ -5,7 +5,8 @@ Also what is known of a stretch in which nobody could look.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bot.domain import windows
@@ -21,6 +22,7 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     Move,
+    Person,
     PersonId,
     Skip,
     SlotId,
@@ -51,6 +53,9 @@ class Round:
     run: str
     acting: bool  # whether calls may be written now
     last_look: datetime | None = None  # when the look before this one began; None: not known
+    people: Mapping[PersonId, Person] = field(
+        default_factory=dict
+    )  # who may be known by the name that they have in a guest
 
 
 def bar(draft: Draft, move: Move, why: str) -> None:
@@ -73,8 +78,16 @@ def undo(draft: Draft, move: Move, event: On, why: str, by: PersonId = BOT) -> M
     return tell(draft, undone)
 
 
+def stuck_key(move: Move) -> str:
+    """The key of the message that a machine does not start; edited when that is over."""
+    return f"stuck:{move.number}"
+
+
 STOPPED = "an owner stopped it"
 """The reason of a move to which an owner said stop."""
+
+SAID = "not now was said"
+"""The reason of a move to which an owner said not now."""
 
 
 def called_off(draft: Draft, move: Move) -> str:
@@ -92,7 +105,7 @@ def called_off(draft: Draft, move: Move) -> str:
         return "what was agreed was taken back"
     skip = next((s for s in agreement.skips if s.start == move.window.start), None) if agreement is not None else None
     if skip is not None and skip.by != BOT:
-        return "not now was said"
+        return SAID
     over = draft.now >= move.window.end or (agreement is not None and agreement.state is not AgreementState.OPEN)
     return "the agreed time was over" if over or skip is not None else ""
 

@@ -7,7 +7,7 @@ begins a move is written here, under all conditions of the table at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,8 +26,10 @@ from bot.domain.model import (
     Machine,
     Move,
     MoveState,
+    Person,
     PersonId,
     Power,
+    Reading,
     SeenMachine,
     Skip,
     Turn,
@@ -38,6 +40,7 @@ from bot.domain.model import (
 from bot.domain.moves.calls import call, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.questions import call_key, call_over
 from bot.domain.sight import Sight
 
 STALE_CALL = timedelta(minutes=30)
@@ -53,6 +56,9 @@ class Context:
     run: str
     acting: bool  # level act, not paused, no clock jump
     dry_runs: Mapping[int, tuple[str, ...]]
+    people: Mapping[PersonId, Person] = field(
+        default_factory=dict
+    )  # who may be known by the name that they have in a guest
 
 
 def plan(draft: Draft, ctx: Context) -> None:
@@ -247,7 +253,7 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
     ]
     barred = {m.window.start for m in back if m.window is not None}
     # While the window runs in which a move went back, only a word that was given after that allows another power-off.
-    since = max((m.changed for m in back if m.window is not None and m.window.holds(draft.now)), default=None)
+    since = max((_gave_up(m) for m in back if m.window is not None and m.window.holds(draft.now)), default=None)
     return [
         a
         for a in draft.agreements.values()
@@ -259,30 +265,80 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
     ]
 
 
+WAY_BACK = frozenset({"undoing", "refused", "start_refused", "stuck", "started_by_hand"})
+"""Steps of the journal at which a move gives its window up."""
+
+
+def _gave_up(move: Move) -> datetime:
+    """When a move that went back gave its window up: what was said after that was said in the knowledge of it."""
+    return max((s.at for s in move.steps if s.what in WAY_BACK), default=move.changed)
+
+
 def _announce_or_begin(draft: Draft, ctx: Context, machine: Machine, move: Move, now_doable: tuple[Wish, ...]) -> None:
     """The machine is on: find the window, make the last call, and when it is time ask for the shutdown."""
+    found = announced(draft, ctx, machine, move, usable(draft, machine, {w.label for w in now_doable}))
+    if found is not None:
+        _begin_on(draft, ctx, draft.moves[move.number], now_doable, *found)
+
+
+def announced(
+    draft: Draft, ctx: Context, machine: Machine, move: Move, agreements: list[Agreement]
+) -> tuple[Agreement, Window] | None:
+    """The window in which the shutdown may be asked now, its last call made long enough ago; else the call is made here when it is time.
+
+    No shutdown is asked by any other way: the second try of a move that went back comes through here too.
+    """
     usual = windows.usual(machine, ctx.policy)
-    agreements = usable(draft, machine, {w.label for w in now_doable})
     while True:  # a window that is not used today hides no other one
         found = windows.next_window(agreements, machine.uuid, draft.now, usual, ctx.policy)
         if found is None:
-            return
+            return None
         agreement, window = found
         lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
         if window.start - draft.now > lead:
-            return
+            return None
         if _may_use(draft, ctx, machine, agreement, window, move):
             break
         agreements.remove(agreement)
         move = draft.moves[move.number]
-    stale = move.last_call is not None and draft.now - move.last_call > lead + STALE_CALL
-    if move.last_call_for != window.start or move.last_call is None or stale:
+    called = move.last_call
+    if called is None or move.last_call_for != window.start or not _tells(draft, machine, move, agreement, lead):
         begins = max(window.start, draft.now + lead)
         if begins + usual <= window.end:
-            _last_call(draft, ctx, machine, move, window, begins)
-        return
-    if draft.now >= move.last_call + lead and window.holds(draft.now) and draft.now + usual <= window.end:
-        _begin_on(draft, ctx, move, now_doable, agreement, window)
+            _last_call(draft, ctx, machine, move, agreement, window, begins)
+        return None
+    ready = draft.now >= called + lead and window.holds(draft.now) and draft.now + usual <= window.end
+    return (agreement, window) if ready else None
+
+
+def second_try(draft: Draft, ctx: Context, machine: Machine, move: Move) -> tuple[Agreement, Window] | None:
+    """The same of a move that gave its shutdown up, whose machine is still on: by what was agreed after that, for what it still can do."""
+    live = (w for w in move.wishes if w.label in draft.leases and draft.leases[w.label].state in OPEN_LEASE)
+    labels = {w.label for w in doable(draft, ctx.sight, replace(move, wishes=tuple(live)))}
+    seen = ctx.sight.machine(machine.uuid)
+    if not labels or seen is None or _lasting(seen) or not fresh(draft, ctx.sight, machine.uuid):
+        return None
+    newer = [
+        a
+        for a in draft.agreements.values()
+        if a.machine == machine.uuid
+        and a.state is AgreementState.OPEN
+        and a.made > move.changed
+        and a.label in {"", *labels}
+    ]
+    return announced(draft, ctx, machine, move, newer)
+
+
+def _tells(draft: Draft, machine: Machine, move: Move, agreement: Agreement, lead: timedelta) -> bool:
+    """Whether the last call that was made says what would happen now, to all who own the machine now: it is not stale, not that of a try
+    that is over, and if the machine may be switched off hard, it said so."""
+    if move.last_call is None or draft.now - move.last_call > lead + STALE_CALL:
+        return False
+    if not set(machine.owners) <= set(move.called):
+        return False
+    if move.state is MoveState.UNDOING and move.last_call < move.changed:
+        return False
+    return not agreement.hard or agreement.made <= move.last_call
 
 
 def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement, window: Window, move: Move) -> bool:
@@ -308,7 +364,8 @@ def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement,
         news = News(NewsKind.STANDING_SKIPPED, to, once=once, machine=machine, agreement=agreement, reason=what)
         told = draft.tell(replace(news, until=window.start, move=move)) or told
     if told:
-        step(draft, move, On.NOT_USED_NOW, why=what)
+        since = move.changed if move.state is MoveState.UNDOING else draft.now
+        step(draft, move, On.NOT_USED_NOW, why=what, changed=since)
         skips = (*agreement.skips, Skip(window.start, BOT))
         step(draft, agreement, On.SKIPPED, why=what, skips=skips)
     return False
@@ -320,15 +377,31 @@ def _stood(draft: Draft, move: Move) -> bool:
     return move.shutdown_at is not None and agreement is not None and agreement.kind is AgreementKind.STANDING
 
 
-def _last_call(draft: Draft, ctx: Context, machine: Machine, move: Move, window: Window, begins: datetime) -> None:
-    """All owners and the guest are warned, with "not now"."""
-    fields: dict[str, Any] = {"last_call": draft.now, "last_call_for": window.start}
-    move = step(draft, move, On.LAST_CALL, why=f"restart at {begins.isoformat()}", **fields)
+def _last_call(
+    draft: Draft, ctx: Context, machine: Machine, move: Move, agreement: Agreement, window: Window, begins: datetime
+) -> None:
+    """All owners and the guest are warned, with "not now", and told if it may be switched off hard; so is whoever runs something there or
+    is logged in."""
+    if move.announced is not None:
+        move = call_over(draft, move, "it is announced anew")
     word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
+    called = tuple(dict.fromkeys((*machine.owners, *at_work(word, ctx.people))))
+    fields: dict[str, Any] = {"last_call": draft.now, "last_call_for": window.start}
+    fields |= {"announced": begins, "called": called}
+    if move.state is MoveState.UNDOING:
+        fields["changed"] = move.changed  # since then a late power-off is waited for
+    move = step(draft, move, On.LAST_CALL, why=f"restart at {begins.isoformat()}", **fields)
     _, what = windows.works(word, draft.now, ctx.policy)
-    for to in machine.owners:
-        news = News(NewsKind.LAST_CALL, to, key=f"last:{move.number}:{begins.isoformat()}", move=move, machine=machine)
-        draft.tell(replace(news, until=begins, reason=what, lease=_turn_told(draft, move, to)))
+    for to in called:
+        news = News(NewsKind.LAST_CALL, to, key=call_key(move), move=move, machine=machine, until=begins)
+        draft.tell(replace(news, reason=what, inside=word, agreement=agreement, lease=_turn_told(draft, move, to)))
+
+
+def at_work(word: Reading | None, people: Mapping[PersonId, Person]) -> tuple[PersonId, ...]:
+    """Who works in a guest, as far as they are known by the name that they have there."""
+    names = [*(x.user for x in word.jobs), *(x.user for x in word.logins)] if word is not None else []
+    users = {name.casefold() for name in names}
+    return tuple(sorted(p.id for p in people.values() if p.active and p.name.casefold() in users))
 
 
 def _turn_told(draft: Draft, move: Move, to: PersonId) -> Lease | None:
@@ -375,7 +448,12 @@ def _unused_windows(draft: Draft, ctx: Context, machine: Machine, move: Move) ->
         if lease is None or lease.state not in OPEN_LEASE:
             continue
         if not lease.windowed:
-            ask_window(draft, lease, "the time that was agreed went by unused; nothing was switched off")
+            off = any(
+                m.machine == machine.uuid and m.off_at is not None and m.was_on and m.off_at >= after.made
+                for m in draft.moves.values()
+            )
+            nothing = "" if off else "; nothing was switched off"
+            ask_window(draft, lease, f"the time that was agreed went by unused{nothing}")
             continue
         usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {lease.label})
         ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy)

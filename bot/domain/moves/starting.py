@@ -29,6 +29,7 @@ from bot.domain.moves.common import (
     blame,
     cards_there,
     seen_since,
+    stuck_key,
     there,
     unseen_since,
     went_back,
@@ -103,7 +104,7 @@ def _start_refused(draft: Draft, ctx: Round, machine: Machine, move: Move, why: 
     stuck = step(draft, move, On.START_REFUSED_BARE, reason=why, steps=journal(move, draft.now, "stuck", why))
     tell(draft, stuck)
     for to in (*machine.owners, ADMINS):
-        draft.tell(News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=why))
+        draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=why))
 
 
 def proving(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
@@ -139,7 +140,12 @@ def _finish(draft: Draft, ctx: Round, move: Move, event: On) -> None:
 def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
     """Power-on asked again with growing pauses, without end; seen on, it is mended."""
     if power is Power.ON:
-        tell(draft, step(draft, move, On.MENDED, reason=move.reason, steps=journal(move, draft.now, "on")))
+        bar(draft, move, move.reason)
+        steps = journal(move, draft.now, "on")
+        over = tell(draft, step(draft, move, On.MENDED, reason=move.reason, on_at=draft.now, steps=steps))
+        machine = draft.machines[move.machine]
+        for to in (*machine.owners, ADMINS):
+            draft.tell(News(NewsKind.ON_AGAIN, to, key=stuck_key(over), move=over, machine=machine))
         return
     if in_flight(move, ctx.run) or not ctx.acting:
         return

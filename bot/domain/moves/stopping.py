@@ -63,7 +63,7 @@ def given_up(draft: Draft, move: Move) -> bool:
     """Whether it was stopped or its time is over before the machine was seen off: then the way back has begun. Needs no look."""
     why = called_off(draft, move)
     if why:
-        undo(draft, move, On.WITHDRAWN, f"{why} before the machine was off")
+        undo(draft, move, On.WITHDRAWN, why)
     return bool(why)
 
 

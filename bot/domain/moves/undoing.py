@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
-    AgreementState,
     CallKind,
     Machine,
     Move,
@@ -29,10 +27,12 @@ from bot.domain.moves.common import (
     empties,
     seen_changes,
     seen_since,
+    stuck_key,
     there,
     unseen_since,
     went_back,
 )
+from bot.domain.moves.plan import Context, second_try
 from bot.domain.news import ADMINS, News, NewsKind
 
 
@@ -53,9 +53,12 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
         if not _ours_there(draft, ctx, move):
             went_back(draft, dropped)
     elif ctx.acting and (found := _new_window(draft, ctx, machine, move)) is not None:
-        again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, **found)
-        tell(draft, replace(again, steps=journal(again, draft.now, "stopping")))
+        move = draft.moves[move.number]
+        steps = journal(move, draft.now, "stopping")
+        again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, steps=steps, **found)
+        tell(draft, again)
     elif draft.now - max(since, asked_last(move)) >= ctx.policy.late_off or _never_asked(move):
+        move = draft.moves[move.number]
         bar(draft, move, move.reason)
         dropped = step(draft, move, On.LATE, reason=move.reason, steps=journal(move, draft.now, "dropped", move.reason))
         tell(draft, dropped)
@@ -70,14 +73,9 @@ def _never_asked(move: Move) -> bool:
 
 
 def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[str, Any] | None:
-    """An owner agreed anew, after we gave up: the fields that ask for the shutdown again (a hard stop if agreed)."""
-    usual = windows.usual(machine, ctx.policy)
-    newer = [
-        a
-        for a in draft.agreements.values()
-        if a.machine == machine.uuid and a.state is AgreementState.OPEN and a.made > move.changed
-    ]
-    found = windows.open_window(newer, machine.uuid, draft.now, usual, ctx.policy)
+    """An owner agreed anew, after we gave up, and the last call of that was made: the fields that ask for the shutdown again (a hard
+    stop if agreed)."""
+    found = second_try(draft, Context(ctx.sight, ctx.policy, ctx.run, ctx.acting, {}, ctx.people), machine, move)
     if found is None:
         return None
     agreement, window = found
@@ -99,9 +97,7 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
             stuck = step(draft, move, On.REFUSED, reason=c.reason, steps=journal(move, draft.now, "stuck", c.reason))
             tell(draft, stuck)
             for to in (*machine.owners, ADMINS):
-                draft.tell(
-                    News(NewsKind.STUCK, to, once=f"{move.number}", move=stuck, machine=machine, reason=c.reason)
-                )
+                draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=c.reason))
         elif ctx.acting and not waits(draft, move):
             last = empties(draft, ctx, move, put)
             asked = call(draft, move, CallKind.CHANGE, ctx.run, (), put, empties=last)

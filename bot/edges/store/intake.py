@@ -55,12 +55,12 @@ def take(connection: Connection, reading: Reading) -> Reading | None:
 
 
 def free_since(last: Reading | None, new: Reading) -> datetime | None:
-    """Since when nothing has run, as far as readings without a long gap tell; None: something runs."""
+    """Since when no job has run and no key was pressed, as far as readings without a long gap tell; None: a job runs."""
     if new.jobs:
         return None
     if last is None or last.free_since is None or not timedelta() <= new.at - last.at <= SILENCE:
         return new.at
-    return last.free_since
+    return max([last.free_since, *(x.pressed for x in new.logins if x.pressed is not None)])
 
 
 def waits(connection: Connection, machine: str) -> bool:

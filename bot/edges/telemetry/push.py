@@ -59,7 +59,7 @@ class LoginIn(_Part):
 
     user: Word
     since: AwareDatetime
-    idle_s: Annotated[float, Field(ge=0)] = 0.0
+    idle_s: Annotated[float, Field(ge=0)] | None = None
 
 
 class JobIn(_Part):
@@ -283,9 +283,14 @@ def to_reading(machine: MachineId, said: ReadingIn, now: datetime) -> Reading:
         stopping=said.state == "stopping",
         cards=len(said.cards),
         faults=tuple(f"{clean(c.name)}: {clean(c.fault)}" for c in said.cards if c.fault),
-        logins=tuple(Login(clean(x.user), since(x.since)) for x in said.logins),
+        logins=tuple(Login(clean(x.user), since(x.since), _pressed(x, now)) for x in said.logins),
         jobs=tuple(Job(clean(x.user), clean(x.name), since(x.since), x.gpu) for x in said.jobs),
     )
+
+
+def _pressed(login: LoginIn, now: datetime) -> datetime | None:
+    """When a key was last pressed in a session; None: not said."""
+    return now - timedelta(seconds=min(login.idle_s, 3650 * 86400.0)) if login.idle_s is not None else None
 
 
 def clean(text: str) -> str:

@@ -27,7 +27,17 @@ from bot.service.words.admin import (
 )
 from bot.service.words.answers import accepted, passed, requested
 from bot.service.words.answers_cards import adopted, extended, kept, released
-from bot.service.words.answers_windows import agreed, asks_first, not_now, seen_to, started, stopped, unagreed, windows
+from bot.service.words.answers_windows import (
+    agreed,
+    asks_first,
+    not_now,
+    nothing_restarts,
+    seen_to,
+    started,
+    stopped,
+    unagreed,
+    windows,
+)
 from bot.service.words.board import board
 from bot.service.words.common import Scene
 from bot.service.words.mine import mine, queue, status
@@ -61,6 +71,7 @@ __all__ = [
     "move_message",
     "news",
     "not_now",
+    "nothing_restarts",
     "passed",
     "paused",
     "queue",
