@@ -18,7 +18,7 @@ RANK = 12
 EXAMPLES = (("start vm-r", "with its card, if it has one"),)
 
 HINT = "start vm-r"
-TAKES = Takes()
+TAKES = Takes(machine_alone=True)
 
 
 def run(ctx: Context) -> Reply:

@@ -73,6 +73,10 @@ def remove_machine(draft: Draft, machine: Machine, by: PersonId) -> None:
         raise NotPossible(what="machine remove", why=f"{machine.name} still has {what}; release that first")
     draft.remove(machine)
     draft.log(by, "machine.removed", machine.name)
+    for to in machine.owners:
+        if to != by:
+            gone = replace(machine, owners=())
+            draft.tell(News(NewsKind.OWNERS, to, machine=gone, who=by, before=machine.owners))
 
 
 def set_owners(draft: Draft, machine: Machine, owners: tuple[PersonId, ...], by: PersonId) -> Machine:
@@ -223,7 +227,9 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
 
 def _off_since_when(draft: Draft, machine: Machine) -> None:
     """Off, and the books are older than that may be: owners and admins are asked to look, once."""
-    if machine.restored is None or any(m.machine == machine.uuid and m.state in UNDER_WAY for m in draft.moves.values()):
+    if machine.restored is None or any(
+        m.machine == machine.uuid and m.state in UNDER_WAY for m in draft.moves.values()
+    ):
         return
     once = f"{machine.uuid}:{machine.restored.isoformat()}"
     for to in (*machine.owners, ADMINS):

@@ -97,6 +97,28 @@ def test_a_question_goes_with_the_machine_to_its_new_owners(house: House) -> Non
     assert not house.vain_questions()
 
 
+def test_owners_hear_that_a_machine_is_not_known_any_more(house: House) -> None:
+    house.say("bob", "window vm-r nights")
+    before = len(house.voice.posts)
+    assert house.say("dana", "machine remove vm-r").ok
+    assert any("vm-r is no longer known" in t and DANA in t for t in said_since(house, BOB, before))
+
+
+def test_what_was_kept_for_who_lost_the_machine_is_free_and_another_machine_is_asked_for(house: House) -> None:
+    house.say("bob", "request 1 restart tonight")
+    house.round()
+    assert house.lease("1").state is LeaseState.RESERVED
+    before = len(house.voice.posts)
+    house.say("dana", "machine owners vm-r @carol")
+    told = "\n".join(said_since(house, BOB, before))
+    assert "request 1 on MACHINE" in told and "nothing to do" not in told
+    house.say("dana", "machine add vm-spare owners @bob")
+    house.forward(1)
+    assert house.say("bob", "request 1 on vm-spare restart tonight").ok
+    house.round()
+    assert house.lease("1").machine == uuid("vm-spare") and house.books.requests[1].state is RequestState.LEASED
+
+
 def test_a_known_machine_is_not_added_again(house: House) -> None:
     before = house.books
     reply = house.say("dana", "machine add vm-r owners @carol")
@@ -206,7 +228,18 @@ def test_a_card_kept_for_somebody_and_given_up_by_an_owner_is_told(house: House)
 # ---- what is not there any more ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("line", ["notnow vm-r", "start vm-r", "window vm-r", "window vm-r tonight", "notnow vm-spare"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "notnow vm-r",
+        "start vm-r",
+        "notnow vm-r undo",
+        "window vm-r tonight",
+        "notnow vm-spare",
+        "notnow vm-long-gone",
+        "start vm-q",
+    ],
+)
 def test_a_machine_that_is_not_registered_is_named_as_that(house: House, line: str) -> None:
     assert house.say("dana", "machine remove vm-r").ok
     reply = house.say("bob", line)

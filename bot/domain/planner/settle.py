@@ -26,7 +26,7 @@ from bot.domain.planner.holds import after_aside, back, let_go, swap
 from bot.domain.planner.spots import People, expected_free, is_open, spots, window_known
 from bot.domain.policy import Policy
 from bot.domain.questions import wanted_key
-from bot.domain.queue import leave, line, tell_offer
+from bot.domain.queue import line, tell_offer
 from bot.domain.sight import Sight
 
 
@@ -48,12 +48,10 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
 def _left(draft: Draft, who: PersonId, people: People) -> None:
     """Somebody left the workspace: out of the line, and the admins hear once of all that is still theirs, for nobody else ends it."""
     for request in [request for request in line(draft) if request.person == who]:
-        leave(draft, request, "withdrawn")
+        draft.free(str(request.number))  # its message is not edited: nobody reads it
         step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
     over = (r for r in draft.requests.values() if r.person == who and r.state is RequestState.WITHDRAWN)
-    out = [
-        request for request in over if request.changed == draft.now
-    ]  # also by the rules of leases, in this very round
+    out = [request for request in over if request.changed == draft.now]  # in this round, also by the rules of leases
     lent = [lease for lease in draft.leases.values() if lease.person == who and lease.state in OPEN_LEASE]
     alone = [m for m in draft.machines.values() if who in m.owners and not any(_here(people, o) for o in m.owners)]
     if out or lent or alone:
@@ -117,14 +115,11 @@ def _keep_true(draft: Draft, sight: Sight, request: Request, person: Person | No
     offer, held = request.offer, draft.held(str(request.number))
     if offer is None:
         return
-    free_at = _free_at(draft, held, request)
-    if free_at is None and any(h.turn is Turn.NEXT and not _on_own(draft, h.slot, request) for h in held):
-        return  # a time that is not known just now is told when it is known again
-    if (free_at is None) == (offer.free_at is None):
-        late = free_at is not None and offer.free_at is not None and free_at > draft.now
-        if not late or free_at is None or offer.free_at is None or abs(free_at - offer.free_at) < SHIFTED:
-            return
-    request = replace(request, offer=replace(offer, free_at=free_at))
+    free_at, unknown = _free_at(draft, held, request)
+    same = unknown == offer.unknown and (free_at is None) == (offer.free_at is None)
+    if same and (free_at is None or offer.free_at is None or not _shifted(offer.free_at, free_at, draft.now)):
+        return
+    request = replace(request, offer=replace(offer, free_at=free_at, unknown=unknown))
     draft.put(request)
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)
@@ -132,13 +127,19 @@ def _keep_true(draft: Draft, sight: Sight, request: Request, person: Person | No
     tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=offer.accept_by, reason=what, zone=zone)
 
 
-def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request) -> datetime | None:
-    """When all that is offered is there; None: it is there, or nobody knows."""
+def _shifted(told: datetime, free_at: datetime, now: datetime) -> bool:
+    """Whether an expected time is another one than was told: an hour that has come and passes is not."""
+    return free_at > now and abs(free_at - told) >= SHIFTED
+
+
+def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[datetime | None, bool]:
+    """When all that is offered is there (None: it is), and whether nobody knows."""
     coming = [h.slot for h in held if h.turn is Turn.NEXT and not _on_own(draft, h.slot, request)]
     leases = [draft.leases.get(draft.holder(slot, Turn.HAS) or "") for slot in coming]
     times = [expected_free(draft, lease) if lease is not None else None for lease in leases]
     known = [at for at in times if at is not None]
-    return max(known) if known and len(known) == len(times) else None
+    unknown = len(known) < len(times)
+    return (max(known) if known and not unknown else None), unknown
 
 
 def _on_own(draft: Draft, slot: SlotId, request: Request) -> bool:

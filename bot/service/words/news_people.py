@@ -75,6 +75,12 @@ def _no_more(t: Telling, machine: Machine) -> Reply:
         a.machine == machine.uuid and a.person == t.item.to and a.state is AgreementState.OPEN
         for a in t.books.agreements.values()
     )
+    if not machine.owners:
+        return say(
+            head(f"{t.vm} is no longer known to me: ", t.other, " took it out."),
+            ln("I do not touch it any more, and restart times that were agreed for it no longer hold."),
+            buttons=(MINE,),
+        )
     return say(
         head(f"{t.vm} is not yours any more: ", t.other, " gave it to ", listed(Name(o) for o in machine.owners), "."),
         ln("Restart times that you agreed for it no longer hold.") if agreed else None,
