@@ -49,6 +49,14 @@ def wall(day: date, at: time, zone: str) -> datetime:
         shown = shown.replace(second=0, microsecond=0) + MINUTE
 
 
+def skipped_hour(at: datetime, zone: str) -> tuple[str, str] | None:
+    """The wall clock's stretch (``02:00``, ``03:00``) that does not exist because the zone's clocks go forward at an instant; None: they do not."""
+    info = zone_info(zone)
+    before, after = (at - MINUTE).astimezone(info), at.astimezone(info)
+    gone = (after.utcoffset() or timedelta(0)) - (before.utcoffset() or timedelta(0))
+    return (f"{after - gone:%H:%M}", f"{after:%H:%M}") if gone > timedelta(0) else None
+
+
 def midnight(at: datetime, zone: str) -> datetime:
     """The end of the local day in which an instant lies: 24:00, in UTC."""
     return wall(local(at, zone).date() + DAY, time(0), zone)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import leases, moves, planner, pool, queue, windows
+from bot.domain import leases, moves, planner, pool, queue
 from bot.domain.errors import Refusal
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
@@ -53,12 +53,15 @@ class History:
         self.random = Random(seed)
         self.world = World()
         self.world.skew = self.random.choice((timedelta(0), timedelta(minutes=10), -timedelta(minutes=10)))
+        if self.random.random() < 0.5:  # two who may disagree
+            vm = self.world.vms["vm-r"].uuid
+            self.world.do(lambda d: pool.set_owners(d, d.machines[vm], ("bob", "carol"), "dana"))
 
     def play(self, steps: int) -> None:
         usual: list[Callable[[], object]] = [
             self.request, self.request, self.request, self.release, self.release, self.answer, self.window, self.not_now,
             self.stop, self.start, self.extend, self.keep, self.by_hand, self.fault, self.admin, self.guest, self.crash,
-            self.fault, self.guest, self.by_hand,
+            self.fault, self.guest, self.by_hand, self.quarrel, self.quarrel,
         ]  # fmt: skip
         seldom: list[Callable[[], object]] = [
             self.owners, self.machine, self.clone, self.host, self.attach, self.adopt, self.force, self.pause, self.jump,
@@ -134,23 +137,37 @@ class History:
 
     def window(self) -> None:
         vm = self.vm()
-        self.world.agree(self.owner(vm), vm.name, self.random.choice(WINDOWS))
+        by = self.random.choice(self.world.books.machines[vm.uuid].owners)
+        self.world.agree(by, vm.name, self.random.choice(WINDOWS))
 
     def not_now(self) -> None:
         vm = self.vm()
         by = self.random.choice(self.world.books.machines[vm.uuid].owners)
-        self.world.do(lambda d: moves.not_now(d, d.machines[vm.uuid], by, self.world.policy))
+        self.world.say_no(vm.name, by)
+
+    def quarrel(self) -> None:
+        """One owner says no to what is about to happen, or happens; then some owner says yes."""
+        vm = self.vm()
+        owners = self.world.books.machines[vm.uuid].owners
+        try:
+            self.world.say_no(vm.name, self.random.choice(owners), stop=self.random.random() < 0.5)
+        except Refusal:
+            pass  # there is nothing to refuse, or it comes too late: the yes is said all the same
+        self.world.now += timedelta(seconds=1)
+        self.world.agree(
+            self.random.choice(owners), vm.name, self.random.choice(("now", "now hard", "any time today hard"))
+        )
 
     def take_back(self) -> None:
         vm = self.vm()
-        self.world.do(lambda d: windows.take_back_not_now(d, d.machines[vm.uuid], self.owner(vm)))
+        self.world.take_back(vm.name, self.owner(vm))
 
     def stop(self) -> None:
         found = [m for m in self.world.books.moves.values() if m.state in OPEN_MOVE]
         if found:
             move = self.random.choice(found)
-            by = self.world.books.machines[move.machine].owners[0]
-            self.world.do(lambda d: moves.stop(d, d.moves[move.number], by, self.world.policy))
+            by = self.random.choice(self.world.books.machines[move.machine].owners)
+            self.world.say_no(next(n for n, v in self.world.vms.items() if v.uuid == move.machine), by, stop=True)
 
     def done(self) -> None:
         for move in list(self.world.books.moves.values()):
@@ -330,6 +347,7 @@ class History:
         world.until(lambda: not self.under_way(), timedelta(hours=12), timedelta(minutes=1))
         off = {name for name in world.ours if world.vms[name].exists}
         assert not off, f"{off} were put off by us and left off: {world.describe()}"
+        assert not self.untrue()
         for request in queue.line(world.books):
             world.do(lambda d, r=request: queue.withdraw(d, d.requests[r.number], r.person))
         for lease in list(world.books.leases.values()):
@@ -340,7 +358,7 @@ class History:
             if vm.power is Power.OFF and vm.exists and not world.clash(vm):
                 world.switch(name, Power.ON)
             for who in world.books.machines[vm.uuid].owners:
-                world.do(lambda d, v=vm, w=who: windows.take_back_not_now(d, d.machines[v.uuid], w))
+                world.take_back(name, who)
             world.agree(self.owner(vm), name, "now hard")
         world.pass_time(timedelta(hours=4), timedelta(minutes=1))
         still = [x for x in world.books.leases.values() if x.state in OPEN_LEASE and not self.taken_elsewhere(x)]
@@ -354,6 +372,20 @@ class History:
         pcis = {self.world.card(s).pci for s in lease.slots}
         others = (v for v in self.world.vms.values() if v.exists and v.uuid != lease.machine)
         return any(v.cards & pcis for v in others)
+
+    def untrue(self) -> list[str]:
+        """Machines that are on, of which the last word to an owner is that they are off."""
+        said = {(n.to, n.key): n for n in self.world.news if n.key and n.machine is not None}
+        off = (NewsKind.STUCK, NewsKind.STAYS_OFF)
+        on = {v.uuid for v in self.world.vms.values() if v.exists and v.power is Power.ON}
+        return [
+            f"{n.to}: {n.kind} of {n.machine.name}"
+            for n in said.values()
+            if n.kind in off
+            and n.machine is not None
+            and n.machine.uuid in on
+            and n.to in (*self.world.books.machines[n.machine.uuid].owners, ADMINS)
+        ]
 
     def under_way(self) -> bool:
         return any(m.state in UNDER_WAY for m in self.world.books.moves.values())

@@ -172,6 +172,9 @@ ADDED = [
     _l(None, On.SOME_LOST, L.FAILED, ""),
     # The page has this row for the other open states.
     _l(L.MOVING, On.GONE, L.ENDED, ""),
+    # The page has the last call for a planned move; the second try of one that went back is announced likewise.
+    _m(M.UNDOING, On.LAST_CALL, M.UNDOING, ""),
+    _m(M.UNDOING, On.NOT_USED_NOW, M.UNDOING, ""),
     # Calls whose answer was lost, or that may be repeated, are asked again in their state.
     _m(M.STOPPING, On.AGAIN, M.STOPPING, ""),
     _m(M.STARTING, On.AGAIN, M.STARTING, ""),

@@ -29,6 +29,7 @@ from bot.domain.model import (
     Line,
     Machine,
     Move,
+    MoveState,
     Outcome,
     Person,
     Power,
@@ -39,6 +40,7 @@ from bot.domain.model import (
     SeenCard,
     SeenHost,
     SeenMachine,
+    Window,
 )
 from bot.domain.moves import Order
 from bot.domain.news import News, NewsKind
@@ -89,6 +91,21 @@ class Vm:
 
 
 @dataclass(frozen=True)
+class No:
+    """An owner's "not now", or "stop"."""
+
+    machine: str
+    by: str
+    window: Window
+    at: datetime
+
+    def at_back(self, amount: timedelta) -> Window:
+        """Its window after the clock was set back: what was about to happen goes along, a time of day stays."""
+        back = amount if self.window.start <= self.at else timedelta(0)
+        return Window(self.window.start - back, self.window.end - back)
+
+
+@dataclass(frozen=True)
 class Act:
     """One line of the world's journal."""
 
@@ -121,6 +138,8 @@ class World:
         self.last_look: datetime | None = None
         self.connected, self.maintenance, self.looking = True, False, True
         self.skew = timedelta(0)  # vCenter's clock against the bot's
+        self.last_calls: list[tuple[datetime, int, News]] = []  # when each was told, and how long the journal was then
+        self.nos: list[No] = []  # what owners said no to, until they take it back
         self.past: dict[str, Lease] = {}  # leases that left the books
         self.gone_requests: dict[int, Request] = {}
         self.asked_at: dict[str, datetime] = {}  # machine -> our last shutdown call that the guest heard
@@ -160,7 +179,9 @@ class World:
         return over and changed is not None and self.now - changed > timedelta(days=days)
 
     def _told(self, news: Iterable[News]) -> None:
-        self.news += news
+        new = list(news)
+        self.news += new
+        self.last_calls += [(self.now, len(self.journal), n) for n in new if n.kind is NewsKind.LAST_CALL]
 
     def check(self) -> None:
         """What must always hold."""
@@ -258,6 +279,11 @@ class World:
             assert agreement is not None, f"{call.kind} of m{move.number} without an agreement"
             assert move.window.start not in {s.start for s in agreement.skips}, "not now was said"
             assert call.kind is CallKind.SHUTDOWN or agreement.hard
+            if call.kind is CallKind.HARD_STOP or call.asked == move.shutdown_at:  # else the same is asked again
+                self.announced(move, call, agreement)
+            self.not_refused(move, agreement)
+        elif call.kind is CallKind.CHANGE and move.was_on and not move.undo and move.agreement in self.books.agreements:
+            self.not_refused(move, self.books.agreements[move.agreement])
         for wish in call.takes:
             lease = self.books.leases[wish.label]
             undone = move.undo and lease.active_since is None
@@ -265,6 +291,53 @@ class World:
                 f"{wish.slot} of #{wish.label} ({lease.state}) is taken off"
             )
             assert wish.slot in lease.slots
+
+    def announced(self, move: Move, call: Call, agreement: Agreement) -> None:
+        """All owners had a last call before it, long enough ago, for this try, and were told of a hard stop."""
+        hard = call.kind is CallKind.HARD_STOP
+        lead = self.policy.last_call_now if agreement.now else self.policy.last_call
+        asked = [i for i, a in enumerate(self.journal) if a.what == "shutdown" and self.vms[a.vm].uuid == move.machine]
+        before = max(asked[:-1] if hard else asked, default=-1)
+        for owner in self.books.machines[move.machine].owners:
+            told = [x for x in self.last_calls if x[2].to == owner and x[2].move and x[2].move.machine == move.machine]
+            if hard and not told:
+                continue  # an owner since the shutdown
+            assert told, f"{call.kind} of m{move.number} and no last call to {owner}"
+            at, after, news = told[-1]
+            assert self.now - at >= lead, f"{call.kind} of m{move.number} too soon after the last call to {owner}"
+            assert after > before, f"{call.kind} of m{move.number}: the last call to {owner} was for another"
+            assert news.agreement is not None and news.agreement.hard >= hard, "not announced as hard"
+
+    def not_refused(self, move: Move, agreement: Agreement) -> None:
+        """No owner said no to it who has not taken that back; of their own no, a word of their own after it is enough."""
+        window, owners = move.window, self.books.machines[move.machine].owners
+        for no in self.nos:
+            stands = no.machine == move.machine and no.by in owners and not agreement.firm and no.window.end > self.now
+            again = no.by == agreement.person and agreement.made >= no.at
+            if stands and not again and window is not None:
+                overlaps = window.start < no.window.end and no.window.start < window.end
+                assert not overlaps, f"m{move.number} goes on although {no.by} said no: {no}"
+
+    def say_no(self, vm: str, by: str, stop: bool = False) -> None:
+        """An owner says "not now", or "stop" of the machine's move."""
+        machine = self.books.machines[self.vms[vm].uuid]
+        move = next((m for m in self.books.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE), None)
+        if stop and move is not None:
+            self.do(lambda d: moves.stop(d, d.moves[move.number], by, self.policy))
+        else:
+            self.do(lambda d: moves.not_now(d, d.machines[machine.uuid], by, self.policy))
+        if move is not None and move.state is MoveState.STOPPING:
+            if move.window is not None:
+                self.nos.append(No(machine.uuid, by, move.window, self.now))
+            return
+        said = [n.window for n in self.books.machines[machine.uuid].not_nows if n.by == by]
+        self.nos.append(No(machine.uuid, by, said[-1], self.now))
+
+    def take_back(self, vm: str, by: str) -> None:
+        """An owner takes their own "not now" back."""
+        machine = self.vms[vm].uuid
+        self.do(lambda d: windows.take_back_not_now(d, d.machines[machine], by))
+        self.nos = [n for n in self.nos if (n.machine, n.by) != (machine, by)]
 
     def perform(self) -> None:
         """Make the calls that are pending for this run."""
@@ -325,9 +398,11 @@ class World:
             vm.heard_ahead += amount
             vm.stops_at = vm.stops_at - amount if vm.stops_at is not None else None
             vm.free_since = self.now if vm.free_since is not None else None
-        self.last_calls = [(at - amount, n) for at, n in self.last_calls]
         self.asked_at = {name: at - amount for name, at in self.asked_at.items()}
         self.ours = {name: at - amount for name, at in self.ours.items()}
+        self.journal = [replace(a, at=a.at - amount) for a in self.journal]
+        self.last_calls = [(at - amount, after, n) for at, after, n in self.last_calls]
+        self.nos = [replace(n, at=n.at - amount, window=n.at_back(amount)) for n in self.nos]
 
     def pass_time(self, amount: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
         """Rounds until the time has passed."""

@@ -109,4 +109,4 @@ def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:
             windows.withdraw(draft, agreement, "bot")
             ask_window(draft, lease, "the card is here now, and it is outside your working hours")
         else:
-            draft.put(windows.rebase_now(agreement, draft.now, ctx.policy))
+            windows.begin_again(draft, agreement, ctx.policy)
