@@ -34,6 +34,12 @@ def occurrence(agreement: Agreement, now: datetime, policy: Policy, usual: timed
     return found[0] if found else None
 
 
+def coming(agreement: Agreement, now: datetime) -> Window | None:
+    """The current or next occurrence however short it is: not skipped, and not over."""
+    found = _coming(agreement, now, timedelta(0))
+    return found[0] if found else None
+
+
 def begin_by(agreement: Agreement, window: Window, usual: timedelta, policy: Policy) -> datetime:
     """Until when (inclusive) a restart may begin in a window: the usual duration to spare; "now" within 30 min."""
     latest = window.end - usual

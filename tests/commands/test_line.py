@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain.model import AgreementState, LeaseState, RequestState
 from bot.domain.news import CHANNEL
+from bot.service.ports import Button
 from tests.fakes import text_of
 from tests.house import House
 
@@ -13,6 +14,16 @@ from tests.house import House
 def said_to(house: House, person: str) -> str:
     """The messages that stand in somebody's eyes now."""
     return "\n".join(text_of(reply) for to, reply in house.voice.standing.values() if to == person)
+
+
+def offered_button(house: House, person: str) -> Button:
+    """The first answer of the one offer that stands."""
+    (reply,) = [
+        r
+        for to, r in house.voice.standing.values()
+        if to == person and any(b.says.startswith("accept") for b in r.buttons)
+    ]
+    return reply.buttons[0]
 
 
 # ---- offers
@@ -39,8 +50,7 @@ def test_an_offer_whose_cards_are_there_sooner_is_edited(coming: House) -> None:
     assert coming.books.requests[3].state is RequestState.OFFERED
     offer = said_to(coming, "U3CAROL")
     assert "2 T4 are free for you. Shall vm-train restart now?" in offer and "will be free" not in offer
-    (reply,) = [r for _, (who, r) in coming.voice.standing.items() if who == "U3CAROL" and r.buttons]
-    assert reply.buttons[0].label == "Restart now"
+    assert offered_button(coming, "U3CAROL").label == "Restart now"
     assert len([p for p, _ in coming.voice.standing.values() if p == "U3CAROL"]) == posts, "edited, not said again"
 
 
@@ -52,6 +62,36 @@ def test_an_offer_whose_cards_come_at_another_time_is_edited(coming: House) -> N
     assert before is not None and after is not None and after.free_at != before.free_at
     assert after.free_at == datetime(2026, 3, 16, 13, tzinfo=UTC)
     assert (after.made, after.accept_by) == (before.made, before.accept_by)
+
+
+def test_an_offer_whose_cards_come_at_no_known_time_says_so(coming: House) -> None:
+    coming.say("ada", "window #1 remove")
+    coming.round()
+    assert "2 T4 will be free for you; no time is agreed for that just now." in said_to(coming, "U3CAROL")
+    assert offered_button(coming, "U3CAROL").label == "As soon as they are there"
+    coming.say("ada", "window #1 tonight")
+    coming.round()
+    assert "2 T4 will be free for you, likely soon after" in said_to(coming, "U3CAROL")
+
+
+@pytest.mark.parametrize("said", ["notnow", "window #1 remove"])
+def test_what_comes_back_at_no_known_time_is_not_offered(house: House, said: str) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
+    house.say("ada", "release #1 tonight")
+    house.say("ada", said)
+    house.say("carol", "request 2")
+    house.round()
+    assert house.books.requests[2].state is RequestState.QUEUED
+
+
+def test_what_comes_back_in_a_night_that_comes_again_is_offered_for_then(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
+    house.say("ada", "window nights")
+    house.say("ada", "release #1")
+    house.say("carol", "request 2")
+    house.round()
+    offer = house.books.requests[2].offer
+    assert offer is not None and offer.free_at == datetime(2026, 3, 16, 21, tzinfo=UTC)
 
 
 def test_an_offer_is_not_edited_while_nothing_changes(coming: House) -> None:

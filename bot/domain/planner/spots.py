@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bot.domain import hours
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_MOVE
+from bot.domain.lifecycle import OPEN_MOVE, comes_on
 from bot.domain.model import (
     Agreement,
     Card,
@@ -25,6 +25,7 @@ from bot.domain.model import (
     Request,
     Turn,
 )
+from bot.domain.occurrences import coming
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 
@@ -83,18 +84,16 @@ def expected_free(draft: Draft, lease: Lease) -> datetime | None:
             if move.last_call_for is not None:
                 return max(draft.now, move.last_call_for)
     mine = [a for a in draft.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
-    starts = [a.window.start for a in mine if a.window is not None and a.window.end > draft.now]
-    if starts:
-        return max(draft.now, min(starts))
-    return draft.now if any(a.pattern is not None for a in mine) else None
+    starts = [window.start for a in mine if (window := coming(a, draft.now)) is not None]
+    return max(draft.now, min(starts)) if starts else None
 
 
 def window_known(draft: Draft, sight: Sight, request: Request) -> bool:
-    """Whether the request's machine may restart for it: a window was named, one stands, or the machine is off.
+    """Whether the request's machine may restart for it: a window was named, one stands, or the machine is off (not by us).
 
     After "ask me first" only a time that was named for this request counts: what stands for any change was agreed before it was said.
     """
-    if sight.power(request.machine) is Power.OFF:
+    if sight.power(request.machine) is Power.OFF and not comes_on(draft.moves.values(), request.machine):
         return True
     labels = (str(request.number),) if request.ask_first else ("", str(request.number))
     return any(a.machine == request.machine and a.label in labels for a in draft.agreements.values() if is_open(a))

@@ -87,8 +87,11 @@ def offer(t: Telling) -> Reply:
     what = f"{count}{more} {tidy(request.kind, 30)}"
     free_at = request.offer.free_at if request.offer is not None else None
     soon: list[Part] = [" after ", When(free_at)] if free_at is not None and free_at > t.now else []
+    unknown = request.offer is not None and request.offer.unknown
     return say(
-        head(f"{what} will be free for you, likely soon", soon, f". When may {t.vm} restart?")
+        head(f"{what} will be free for you; no time is agreed for that just now. When may {t.vm} restart then?")
+        if unknown
+        else head(f"{what} will be free for you, likely soon", soon, f". When may {t.vm} restart?")
         if free_at is not None
         else head(f"{what} {'is' if count == 1 else 'are'} free for you. Shall {t.vm} restart now?"),
         ln(slots_of(there), f" {'is' if len(there) == 1 else 'are'} in {t.vm} already, and {_stays(there)}.")
@@ -123,7 +126,8 @@ def offer_buttons(
 ) -> tuple[Button, ...]:
     """The answers to an offer: times that fit when its cards are free, the soonest first. ``zone``: the reader's, an IANA name."""
     ref, free_at = f"#{request.number}", request.offer.free_at if request.offer is not None else None
-    soonest = "Restart now" if free_at is None else f"As soon as {it_is(request.count)} there"
+    unknown = request.offer is not None and request.offer.unknown
+    soonest = "Restart now" if free_at is None and not unknown else f"As soon as {it_is(request.count)} there"
     night, typed = _night_that_fits(max(free_at or now, now), usual(machine, policy), now, zone, policy)
     return (
         button(soonest, f"accept {ref} now", "primary"),
