@@ -1,4 +1,4 @@
-"""window [MACHINE] [now / today / tonight / nights / weekdays 22:00-06:00 / when done / at 18:00 / ask] [hard] [even if busy] [remove]: when your machine may restart
+"""window [MACHINE / #n] [now / today / tonight / nights / weekdays 22:00-06:00 / when done / at 18:00 / ask] [hard] [even if busy] [remove]: when your machine may restart
 
 Always announced first. Without a time it says what is agreed. ``ask`` is ask me first, ``hard``: switched off hard if it does not shut down,
 ``even if busy``: a standing window that holds although something runs.

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from bot.domain.hours import next_working_day_end
+from bot.domain.hours import next_working_day_end, skipped_hour
 from bot.domain.lifecycle import comes_on
 from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, Turn
 from bot.domain.queue import place, waiters
@@ -77,6 +77,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         _fewer_now_line(scene, request),
         too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
+        clock_change(scene, request.terms.length.until, *ends_of(agreed)),
         terms_line(scene, machine),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
@@ -95,13 +96,13 @@ def _fewer_now_line(scene: Scene, request: Request) -> LineOf | None:
     if not free:
         return None
     says = command(scene.policy, _fewer_says(scene, request, free))
-    has = "has it" if free == 1 else "has them"
-    return ln(Bold(f"{free} {'is' if free == 1 else 'are'} free now:"), " ", says, f" {has} today; your place stays.")
+    free_now = Bold(f"{free} {'is' if free == 1 else 'are'} free now:")
+    return ln(free_now, " ", says, f" takes {it_them(free)} as soon as it restarts; your place stays.")
 
 
 def _fewer_now(scene: Scene, request: Request) -> Button | None:
     free = _free_for(scene, request)
-    return button(f"Only {free}, today", _fewer_says(scene, request, free)) if free else None
+    return button(f"Only {free}, now", _fewer_says(scene, request, free)) if free else None
 
 
 def _fewer_says(scene: Scene, request: Request, free: int) -> str:
@@ -243,6 +244,19 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     if scene.seen is not None and seen is None:
         lines.append(ln(f"I cannot see {vm} in vCenter now; before I do, nothing happens."))
     return lines
+
+
+def ends_of(agreement: Agreement | None) -> tuple[datetime, ...]:
+    """From when to when a time lasts that was named."""
+    named = agreement is not None and agreement.window is not None and not agreement.now
+    return (agreement.window.start, agreement.window.end) if named and agreement and agreement.window else ()
+
+
+def clock_change(scene: Scene, *said: datetime | None) -> LineOf | None:
+    """A time at which the clocks go forward may have been said as an hour that does not exist."""
+    zone = scene.zone or scene.policy.zone
+    gap = next((g for at in said if at is not None and (g := skipped_hour(at, zone)) is not None), None)
+    return ln(f"The clocks go forward then: {gap[0]} to {gap[1]} does not exist.") if gap is not None else None
 
 
 def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
