@@ -103,6 +103,7 @@ class FakeLab:
         self.names = {uuid(name): name for name in NAMES}
         self.calls: list[LabStep] = []  # every call that arrived
         self.errors: list[LabError | Exception] = []  # raised by the next calls, before they do anything
+        self.refused: set[CallKind] = set()  # kinds of calls that are refused for good
         self.lose_reply = 0  # the next calls are done, and their answer is lost
         self.away = False  # vCenter does not answer
         self.stubborn: set[str] = set()  # guests that do not shut down
@@ -141,6 +142,8 @@ class FakeLab:
             assert self.gate.wait(10)
         if self.errors:
             raise self.errors.pop(0)
+        if step.kind in self.refused:
+            raise NeedsPerson("no licence")
         before = self._do(step)
         if self.lose_reply:
             self.lose_reply -= 1

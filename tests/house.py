@@ -12,7 +12,8 @@ from pathlib import Path
 from bot import commands
 from bot.domain import pool
 from bot.domain.draft import Changes, Draft
-from bot.domain.model import Books, Card, Lease, Machine, Reading, Request, RequestState
+from bot.domain.model import Books, Card, Lease, Machine, Power, Reading, Request, RequestState
+from bot.domain.news import ADMINS
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.edges.store.store import open_store
@@ -134,6 +135,17 @@ class House:
                 continue
             vain += [] if known else [f"{person}: {text_of(reply)} {says}"]
         return vain
+
+    def untrue_power(self) -> list[str]:
+        """Messages that stand in an owner's eyes and say of a machine that is on that it is off."""
+        on = [m for m in self.books.machines.values() if self.lab.vms[m.uuid].power is Power.ON]
+        return [
+            f"{person}: {head}"
+            for person, reply in self.voice.standing.values()
+            for m in on
+            if (head := text_of(reply).splitlines()[0]).startswith((f"{m.name} is off", f"{m.name} may be off"))
+            and person in (*m.owners, ADMINS)
+        ]
 
     @property
     def books(self) -> Books:

@@ -127,6 +127,19 @@ class Day:
         self.house.restart(f"run-{self.chance.random()}")
 
 
+def unannounced(house: House) -> list[str]:
+    """Shutdowns that were written down without a last call since the one before."""
+    called: set[str] = set()
+    bad = []
+    for line in reversed(house.store.ledger(limit=100_000)):
+        if line.what == "move.last_call":
+            called.add(line.about)
+        elif line.what in ("move.shutdown", "move.new_window"):
+            bad += [] if line.about in called else [f"{line.what} {line.about} {line.at}"]
+            called.discard(line.about)
+    return bad
+
+
 def live_and_judge(path: Path, caplog: pytest.LogCaptureFixture, seed: int, steps: int) -> None:
     """A day, and what must be true afterwards."""
     house = House(path)
@@ -143,6 +156,8 @@ def live_and_judge(path: Path, caplog: pytest.LogCaptureFixture, seed: int, step
         assert len(cards) == len(set(cards))
         assert house.store.pending() == 0
         assert house.vain_questions() == []
+        assert house.untrue_power() == []
+        assert unannounced(house) == []
         late = house.clock.now() - timedelta(minutes=45)
         under_way = {MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.PROVING, MoveState.UNDOING}
         assert [m for m in house.books.moves.values() if m.state in under_way and m.changed < late] == []

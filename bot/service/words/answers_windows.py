@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.hours import skipped_hour
 from bot.domain.leases import second_try
 from bot.domain.lifecycle import UNDER_WAY, comes_on
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Power
@@ -12,7 +11,7 @@ from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.service.ports import Button, LineOf, Name, Reply, When
-from bot.service.words.answers import agreed_when, before, restart_buttons, standing_still
+from bot.service.words.answers import agreed_when, before, clock_change, ends_of, restart_buttons, standing_still
 from bot.service.words.common import (
     MINE,
     Part,
@@ -55,7 +54,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         head(f"Agreed: {vm} may restart ", _when(scene, agreement), "."),
         purpose or (None if running else ln("Nothing asks for a restart now; without one it is not restarted.")),
         running,
-        _clock_change(scene, agreement),
+        clock_change(scene, *ends_of(agreement)),
         ended_work(scene, agreement),
         *_conditions(scene, agreement, vm),
         ln(
@@ -122,14 +121,6 @@ def _running(scene: Scene, machine: str, vm: str) -> LineOf | None:
     if move.state is MoveState.STOPPING:
         return ln(f"{vm} is just shutting down, by what was agreed before; this is for a restart after that.")
     return ln(f"{vm} is just being restarted, and that goes on as it is; this is for a restart after that.")
-
-
-def _clock_change(scene: Scene, agreement: Agreement) -> LineOf | None:
-    """A time at which the clocks go forward may have been said as an hour that does not exist."""
-    zone = scene.zone or scene.policy.zone
-    ends = (agreement.window.start, agreement.window.end) if agreement.window is not None and not agreement.now else ()
-    gap = next((g for at in ends if (g := skipped_hour(at, zone)) is not None), None)
-    return ln(f"The clocks go forward then: {gap[0]} to {gap[1]} does not exist.") if gap is not None else None
 
 
 def _conditions(scene: Scene, agreement: Agreement, vm: str) -> list[LineOf]:
