@@ -64,7 +64,9 @@ class NewsKind(StrEnum):
     GUEST_HANGS = "guest_hangs"  # did not shut down in time
     STUCK = "stuck"  # power-on refused (`reason`): needs a person
     STAYS_OFF = "stays_off"  # a machine that we put off stays off longer than planned: see `move.alarmed`
-    SEEN_TO = "seen_to"  # an admin (`who`) has seen to one that was stuck: it is not tried any more; an edit of that message
+    SEEN_TO = (
+        "seen_to"  # an admin (`who`) has seen to one that was stuck: it is not tried any more; an edit of that message
+    )
     ON_AGAIN = "on_again"  # and is on again: an edit of that message
     HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
     VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`

@@ -89,6 +89,15 @@ STOPPED = "an owner stopped it"
 SAID = "not now was said"
 """The reason of a move to which an owner said not now."""
 
+TAKEN_BACK = "what was agreed was taken back"
+"""The reason of a move whose agreement somebody took back."""
+
+TIME_OVER = "the agreed time was over"
+"""The reason of a move whose window ended before the machine was off."""
+
+CALLED_OFF = frozenset({STOPPED, SAID, TAKEN_BACK, TIME_OVER})
+"""Reasons that came after the shutdown was written down, and before the machine was off."""
+
 
 def called_off(draft: Draft, move: Move) -> str:
     """Why a move may go on no longer, in words: an owner stopped it or said "not now", or its time is over; "" it may.
@@ -102,12 +111,12 @@ def called_off(draft: Draft, move: Move) -> str:
     agreement = draft.agreements.get(move.agreement or 0)
     # One that was taken back in an earlier transaction is not among the open ones any more.
     if move.agreement is not None and (agreement is None or agreement.state is AgreementState.WITHDRAWN):
-        return "what was agreed was taken back"
+        return TAKEN_BACK
     skip = next((s for s in agreement.skips if s.start == move.window.start), None) if agreement is not None else None
     if skip is not None and skip.by != BOT:
         return SAID
     over = draft.now >= move.window.end or (agreement is not None and agreement.state is not AgreementState.OPEN)
-    return "the agreed time was over" if over or skip is not None else ""
+    return TIME_OVER if over or skip is not None else ""
 
 
 def unseen_since(draft: Draft, ctx: Round, move: Move, asked: datetime) -> datetime | None:

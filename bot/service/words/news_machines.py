@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.model import Agreement, LeaseState, Move, MoveState
-from bot.domain.moves.common import SAID, STOPPED
+from bot.domain.moves.common import CALLED_OFF
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
 from bot.service.words.board import paused_by
@@ -349,7 +349,7 @@ def undone(t: Telling) -> Reply:
     return say(
         head(first, why_tail(t.item.reason)),
         ln("It was shutting down already, and a shutdown cannot be called back.")
-        if m is not None and m.off_at is not None and m.reason in (STOPPED, SAID)
+        if m is not None and m.off_at is not None and m.reason in CALLED_OFF
         else None,
         off or ln("It was not switched off." if m is not None and m.off_at is None else "No disk was touched."),
         stays,
