@@ -186,6 +186,17 @@ def test_seen_to_by_an_admin_its_owners_hear_that_nobody_tries_any_more() -> Non
     assert not world.books.agreements
 
 
+def test_gone_in_mid_restart_its_time_is_over_and_who_gets_it_back_is_asked() -> None:
+    world = World()
+    lease = world.give("vm-r", ("T4-1",))
+    world.again[("vm-r", CallKind.CHANGE)] = 200
+    world.release("bob", lease.label, None, "now")
+    world.until(lambda: 1 in world.books.moves and world.move("vm-r").state is MoveState.CHANGING, HOUR)
+    world.vms["vm-r"].exists = False
+    world.until(lambda: world.books.moves[1].state is MoveState.DROPPED, 10 * MIN)
+    assert not [a for a in world.books.agreements.values() if a.state is AgreementState.OPEN]
+
+
 # ---- off because of us
 
 

@@ -19,7 +19,7 @@ from bot.domain.model import (
 from bot.domain.moves.alarm import watch
 from bot.domain.moves.calls import forget_lost, journal, tell
 from bot.domain.moves.changing import changing
-from bot.domain.moves.common import Round
+from bot.domain.moves.common import Round, bar
 from bot.domain.moves.starting import proving, starting, stuck
 from bot.domain.moves.stopping import given_up, stopping
 from bot.domain.moves.undoing import undoing
@@ -42,6 +42,7 @@ def settle(draft: Draft, ctx: Round) -> None:
 def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
     machine = draft.machines.get(move.machine)
     if machine is None or machine.gone:
+        bar(draft, move, "the machine is gone")
         gone = step(draft, move, On.GONE, reason="the machine is gone", steps=journal(move, draft.now, "gone"))
         tell(draft, gone)
         _owe(draft, machine, move)
