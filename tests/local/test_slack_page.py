@@ -447,6 +447,36 @@ def test_acts_inside_a_machine(page: Page, world: World) -> None:
     ]
 
 
+def test_what_a_person_may_do_says_whose_it_is_and_fits_the_speaker(
+    page: Page, slack: LocalSlack, world: World
+) -> None:
+    world.change(vms=[vm("vm-python"), vm("vm-r")])
+    python, r = page.locator("[data-vm=vm-python]"), page.locator("[data-vm=vm-r]")
+    expect(r.get_by_role("button", name="Start a job as ada")).to_be_visible()  # nobody said whose it is
+    slack.drive.person("ada", machines=["vm-python"])
+    slack.drive.person("bob", machines=["vm-r"])
+    try:
+        expect(python.get_by_role("button", name="Start a job as ada")).to_be_visible()
+        expect(r).to_contain_text("of bob")
+        expect(r.get_by_role("button", name="as ada")).to_have_count(0)
+        page.click("[data-person=bob]")
+        expect(r.get_by_role("button", name="Start a job as bob")).to_be_visible()
+        expect(r.get_by_role("button", name="Log in as bob")).to_be_visible()
+        expect(python.get_by_role("button", name=re.compile("as (ada|bob)"))).to_have_count(0)
+        page.fill("#text", "/gpu request 1 on")
+        expect(page.locator("#hints li")).to_have_text(re.compile("request 1 on vm-r restart now"))
+        page.click("[data-person=dana]")
+        page.fill("#text", "/gpu ")
+        expect(page.locator("#hints li").first).to_be_visible()
+        expect(page.locator("#hints")).not_to_contain_text("vm-")
+        page.fill("#text", "/gpu request")
+        expect(page.locator("#hints li")).to_have_count(0)
+    finally:
+        slack.drive.person("ada", machines=[])
+        slack.drive.person("bob", machines=[])
+        world.change(**START)
+
+
 # -- looks ----------------------------------------------------------------------------------------------------------------------
 
 

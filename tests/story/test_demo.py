@@ -19,7 +19,7 @@ from _pytest.mark.structures import ParameterSet
 
 from bot.local.demo import processes
 from bot.local.demo.clockwork import Clockwork
-from bot.local.demo.main import play
+from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
 from bot.local.demo.stage import Stage, Unmet
 from bot.local.demo.stories import ONE, STORIES
@@ -108,6 +108,28 @@ def test_the_story_holds(begun: Callable[..., subprocess.Popen[str]], capsys: py
     assert max(len(line) for line in said.splitlines()) <= 112, "wrapped"
     for unread in ("<!date", "<@U", "`", ":white_check_mark:", "&lt;"):
         assert unread not in said, "as a person reads it"
+    assert not _not_there(README.read_text(encoding="utf-8"), said), "README shows the story as it is now, shortened"
+
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def _timeless(line: str) -> str:
+    """A line without what differs from one play to the next: minutes, and for how long a machine was off."""
+    return re.sub(r"\d+", "0", re.sub(r"\(it was off for .*\)", "(it was off)", line.strip()))
+
+
+def _not_there(readme: str, said: str) -> list[str]:
+    """Lines of README's transcript that the story does not say, or not in that order."""
+    shown = readme.partition("## A story")[2].partition("```\n")[2].partition("\n```")[0].splitlines()
+    left, missing = iter([_timeless(line) for line in said.splitlines()]), []
+    for line in shown:
+        if line.strip().strip("│ ") in ("", "…"):
+            continue
+        if _timeless(line) not in left:  # goes on from there
+            missing.append(line)
+            left = iter([_timeless(line) for line in said.splitlines()])
+    return missing
 
 
 def test_with_one_expectation_made_wrong_it_fails_and_names_it(begun: Callable[..., subprocess.Popen[str]]) -> None:
@@ -122,6 +144,20 @@ def test_with_one_expectation_made_wrong_it_fails_and_names_it(begun: Callable[.
 def _marked(number: int, name: str) -> ParameterSet:
     """One in seven of them is played in the long tests, all of them in the soak."""
     return pytest.param(name, marks=pytest.mark.long if number % 7 == 3 else pytest.mark.soak)
+
+
+def test_a_transcript_that_is_not_the_storys_is_seen() -> None:
+    said = "Mon 19:01  ada types  /gpu mine\n   │ one (it was off for 3 min)\n   │ two"
+    page = "## A story\n\n```\nMon 19:02  ada types  /gpu mine\n  │ …\n  │ one (it was off for 9 min)\n{}\n```\n"
+    assert _not_there(page.format("  │ two"), said) == []
+    assert _not_there(page.format("  │ three"), said) == ["  │ three"]
+
+
+def test_the_line_for_another_terminal_names_settings_and_clock(tmp_path: Path) -> None:
+    line = said_outside(Rig(tmp_path / "a b"), "ada", "mine")
+    assert line.startswith(f"GPUBOT_CLOCK='{tmp_path}/a b/clock.json' ")
+    assert line.endswith(f"""say -s '{tmp_path}/a b/gpubot.toml' --as ada "mine\"""")
+    assert "gpubot say" in line or "bot.cli say" in line
 
 
 @pytest.mark.timeout(300)

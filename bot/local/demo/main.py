@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import os
+import shlex
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -17,15 +20,20 @@ from zoneinfo import ZoneInfo
 
 from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.processes import ZONE, DemoError, Rig, check, running
-from bot.local.demo.setting_up import set_up
+from bot.local.demo.setting_up import cast, set_up
 from bot.local.demo.stage import MARGIN, Stage, Unmet
 from bot.local.demo.stories import STORIES
+
+CAST = f"{cast()}; dana is the admin"
+"""Who is who, in one line."""
 
 STORY_START = datetime(2026, 11, 30, 19, 0, tzinfo=ZoneInfo(ZONE))
 """A Monday evening: people are still at work, and the night is not far."""
 
 TRY = (
-    "You are ada there; the names at the left make you bob, carol, or dana (admin). Try, in #gpu, one after the other:",
+    "You are ada there; the names at the left make you somebody else:",
+    f"{CAST}.",
+    "Try, in #gpu, one after the other:",
     "  1. as ada   /gpu request 1 restart now   choose vm-python; the card goes in, told step by step",
     "  2. as bob   /gpu request 4               in line: ada has one; say yes to the restart, then  /gpu why",
     "  3. as ada   /gpu release now             her card goes to bob, and the free ones with it",
@@ -134,6 +142,8 @@ def _story(rig: Rig, number: str, spoil: str, out: Out) -> int:
     set_up(stage)
     ready = time.monotonic()
     out(f"Story {number}: {story.title}")
+    out(f"{CAST}.")
+    out("A tick is what was expected and held.")
     try:
         story.play(stage)
         stage.all_met(story.expectations)
@@ -169,12 +179,25 @@ def _page(rig: Rig, speed: float, port: int, out: Out) -> NoReturn:
     for line in TRY:
         out(line)
     out("")
-    out(f"Time runs {speed:g} times faster than yours. Logs are in {rig.folder}. Ctrl-C ends it all.")
+    out("The same from another terminal, as whom you like:")
+    out(f"  {said_outside(rig, 'ada', 'mine')}")
+    out("")
+    pace = f"{speed:g} times as fast as yours (SPEED=60: an hour in a minute)" if speed != 1 else "as fast as yours"
+    out(f"Time runs {pace}. Logs are in {rig.folder}. Ctrl-C ends it all.")
     while True:
         time.sleep(0.5)
         for child in rig.children:
             if child.process.poll() is not None:
                 raise DemoError(f"{child.name} ended:\n{child.tail()}")
+
+
+def said_outside(rig: Rig, who: str, text: str) -> str:
+    """The line that says something to the demo's bot from another terminal in this folder: its settings, and its clock."""
+    beside = Path(sys.executable).with_name("gpubot")
+    program = str(beside) if beside.exists() else f"{sys.executable} -m bot.cli"
+    near = os.path.relpath(beside) if beside.exists() else program
+    clock, settings = shlex.quote(str(rig.clock.resolve())), shlex.quote(str(rig.settings.resolve()))
+    return f'GPUBOT_CLOCK={clock} {min(program, near, key=len)} say -s {settings} --as {who} "{text}"'
 
 
 def working_moment(now: datetime) -> datetime:

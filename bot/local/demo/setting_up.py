@@ -11,6 +11,13 @@ from bot.local.demo.stage import Stage
 MACHINES = {"vm-python": "ada", "vm-python-2": "ada", "vm-r": "bob", "vm-train": "carol"}
 """The registered machines and their owners."""
 
+
+def cast() -> str:
+    """Who has which machines, in a few words."""
+    owned = {owner: [name for name, whose in MACHINES.items() if whose == owner] for owner in MACHINES.values()}
+    return ", ".join(f"{owner} has {' and '.join(names)}" for owner, names in owned.items())
+
+
 TOKEN = re.compile(r"[A-Za-z0-9_-]{30,}")
 
 
@@ -29,4 +36,6 @@ def set_up(stage: Stage) -> None:
         if found is None:
             raise DemoError(f"machine token {name} gave no token")
         stage.vcenter("POST", f"vm/{name}/agent", {"url": f"{stage.rig.web}/v1/readings", "token": found.group(0)})
+    for owner in dict.fromkeys(MACHINES.values()):  # for the page's hints: the bot has its own list
+        stage.slack.post("person", name=owner, machines=[name for name, whose in MACHINES.items() if whose == owner])
     stage.clock.settle()

@@ -46,6 +46,7 @@ class Stage:
         self.rig, self.clock, self.out, self.spoil = rig, clock, out, spoil
         self.slack = Drive(rig.slack["url"])
         self.met: list[str] = []
+        self._shown: set[str] = set()  # direct messages that the transcript has
 
     # ---- people
 
@@ -169,6 +170,16 @@ class Stage:
         self.out("")
         self.out(f"{self.stamp()}  gpubot writes to {who}")
         self._quoted(next(m for m in reversed(self.dms(who)) if part in m))
+
+    def show_new_dm(self, who: str, *parts: str) -> bool:
+        """Print the newest direct message to somebody that has all these words and was not printed before; whether there is one."""
+        found = next((m for m in reversed(self.dms(who)) if m not in self._shown and all(p in m for p in parts)), None)
+        if found is not None:
+            self._shown.add(found)
+            self.out("")
+            self.out(f"{self.stamp()}  gpubot writes to {who}")
+            self._quoted(found)
+        return found is not None
 
     # ---- expectations
 

@@ -50,6 +50,7 @@ def _a_card_rests(stage: Stage) -> None:
 def _ada_takes_three(stage: Stage) -> None:
     answer = stage.say("ada", "request 3 on vm-python restart now")
     stage.expect("ada is told that vm-python restarts", "vm-python" in answer and "restart" in answer, answer)
+    _called(stage, "ada", "vm-python", 30 * MIN)
     arrived = stage.clock.until(lambda: _told(stage, "ada", ARRIVED), 30 * MIN)
     if arrived:
         stage.show_dm("ada", ARRIVED)
@@ -77,11 +78,11 @@ def _ada_gives_one(stage: Stage) -> None:
     before = stage.restarts("vm-r")
     answer = stage.say("ada", "release T4-1 now")
     stage.expect("ada is thanked, and told of the restart", "T4-1" in answer and "vm-python" in answer, answer)
+    called = _called(stage, "ada", "vm-python", 20 * MIN)
+    stage.expect("ada is told before vm-python restarts", called, stage.dms("ada"))
     off = stage.clock.until(lambda: stage.cards_in("vm-python") == 2, 20 * MIN)
     stage.expect("the card leaves vm-python", off, stage.vm("vm-python"))
-    called = stage.clock.until(lambda: _told(stage, "bob", SAVE), 10 * MIN)
-    if called:
-        stage.show_dm("bob", SAVE)
+    called = _called(stage, "bob", "vm-r", 10 * MIN)
     stage.expect("bob is told before vm-r restarts", called, stage.dms("bob"))
     came = stage.clock.until(lambda: _told(stage, "bob", ARRIVED), 60 * MIN, MIN)
     if came:
@@ -110,6 +111,9 @@ def _the_night(stage: Stage) -> None:
     stage.note("the clock is moved to the night")
     night = stage.clock.until(lambda: stage.stamp() >= "Mon 21:50", 8 * 60 * MIN, 4 * MIN)
     stage.expect("the night comes", night, stage.stamp())
+    for who, vm in (("ada", "vm-python"), ("carol", "vm-train")):
+        called = _called(stage, who, vm, 60 * MIN)
+        stage.expect(f"{who} is told before {vm} restarts in the night", called, stage.dms(who))
     came = stage.clock.until(lambda: _told(stage, "carol", ARRIVED), 120 * MIN, 2 * MIN)
     if came:
         stage.show_dm("carol", ARRIVED)
@@ -123,6 +127,15 @@ def _the_night(stage: Stage) -> None:
     stage.expect_board("nobody is in line", lambda board: "1. " not in board)
     powers = {v["name"]: v["power"] for v in stage.vcenter("GET", "state")["vms"] if not v["template"]}
     stage.expect("every machine is on", set(powers.values()) == {"poweredOn"}, powers)
+
+
+def _called(stage: Stage, who: str, vm: str, within: timedelta) -> bool:
+    """Wait for the announcement of a restart to an owner, show it, and say whether it came while the machine was on."""
+    return stage.clock.until(lambda: stage.show_new_dm(who, f"{vm} restarts", SAVE), within) and _on(stage, vm)
+
+
+def _on(stage: Stage, vm: str) -> bool:
+    return bool(stage.vm(vm)["power"] == "poweredOn")
 
 
 def _told(stage: Stage, who: str, part: str) -> bool:
@@ -185,6 +198,7 @@ ONE = Story(
         "carol is told that she is second",
         "the board shows the line in order",
         "ada is thanked, and told of the restart",
+        "ada is told before vm-python restarts",
         "the card leaves vm-python",
         "bob is told before vm-r restarts",
         "bob is told that the card is his",
@@ -199,6 +213,8 @@ ONE = Story(
         "the board shows both cards given back",
         "nothing restarts before the night",
         "the night comes",
+        "ada is told before vm-python restarts in the night",
+        "carol is told before vm-train restarts in the night",
         "carol is told that the cards are hers",
         "both cards sit in vm-train",
         "vm-train restarted once for both",

@@ -56,6 +56,7 @@ class Person:
     deleted: bool = False  # deactivated
     dnd: bool = False  # do-not-disturb is on right now
     is_bot: bool = False  # the bot itself
+    machines: tuple[str, ...] = ()  # whose owner this is, for the page's hints and buttons alone; Slack knows of none
 
     def to_api(self, now: float) -> Json:
         """The user object of users.info."""
@@ -271,7 +272,8 @@ class Workspace:
     def person_card(self, person: Person) -> Json:
         """A person for the page: no more than it shows."""
         return {"id": person.id, "name": person.name, "tz": person.tz, "is_admin": person.is_admin,
-                "deleted": person.deleted, "dnd": person.dnd, "is_bot": person.is_bot}  # fmt: skip
+                "deleted": person.deleted, "dnd": person.dnd, "is_bot": person.is_bot,
+                "machines": list(person.machines)}  # fmt: skip
 
     def set_place(self, place: Place) -> None:
         """Adds or changes a place."""

@@ -5,7 +5,7 @@ import { setUpComposer } from "./composer.js";
 import { messageNode, noticeNode } from "./messages.js";
 import { closeModal, setUpModal, showErrors, showView } from "./modal.js";
 import { mrkdwn } from "./mrkdwn.js";
-import { setUpPanel, startPanel, stopPanel } from "./panel.js";
+import { redrawPanel, setUpPanel, startPanel, stopPanel } from "./panel.js";
 import { day, dayName, setWatch } from "./times.js";
 
 const $ = (id) => document.getElementById(id);
@@ -124,6 +124,7 @@ export async function become(name) {
   const wanted = location.hash.slice(1).split("/")[1] ?? "gpu";
   await listen();
   app.stirred.delete(app.me.id);
+  redrawPanel();
   const place = wanted === "dm" ? app.places.find((one) => one.im_of === app.me.id) : app.places.find((one) => one.name === wanted);
   await goTo(place?.id ?? (wanted === "dm" ? "dm" : app.places[0].id));
 }
@@ -193,6 +194,7 @@ const ON = {
     app.people = [...app.people.filter((one) => one.id !== person.id), person];
     if (person.id === app.me.id) { app.me = person; setWatch({ zone: person.tz }); drawMessages(); }
     drawSide();
+    redrawPanel();
   },
   place({ place }) {
     app.places = [...app.places.filter((one) => one.id !== place.id), place];

@@ -2,16 +2,26 @@
 
 import { el, postJson } from "./dom.js";
 
-// What can be said, for the hints only: the bot decides what it understands.
+// What can be said, for the hints only: the bot decides what it understands. MACHINE is a machine of the speaker's.
+const OWN = [
+  ["request 1", "ask for a card"], ["request 2 until fri 18:00", "for a time"], ["request 1 restart tonight", "and when your machine may restart"],
+  ["request 1 on MACHINE restart now", "on one of several machines"], ["release", "give back, or leave the line"], ["release now", "give back, restart at once"],
+  ["release tonight", "give back, restart in the night"], ["cancel", "leave the line"], ["window MACHINE tonight", "when your machine may restart"],
+  ["window MACHINE nights", "every night"], ["extend 4h", "longer"], ["accept now", "take the offer"], ["pass", "not this time, keep my place"], ["notnow", "not this restart"],
+];
 const SAYINGS = [
   ["", "who has what, who is in line, where you are"],
-  ["request 1", "ask for a card"], ["request 2 until fri 18:00", "for a time"], ["request 1 restart tonight", "and when your machine may restart"],
-  ["request 1 on vm-r restart now", "on one of several machines"], ["release", "give back, or leave the line"], ["release now", "give back, restart at once"],
-  ["release tonight", "give back, restart in the night"], ["window tonight", "when your machine may restart"], ["window nights", "every night"],
-  ["why", "why you wait, and until when"], ["mine", "your cards"], ["queue", "who is in line"], ["extend 4h", "longer"], ["accept now", "take the offer"], ["pass", "not this time, keep my place"],
-  ["notnow", "not this restart"], ["help", "what can be said"],
+  ["why", "why you wait, and until when"], ["mine", "your cards"], ["queue", "who is in line"], ["help", "what can be said"],
 ];
-const ADMIN = [["machine add vm-python owners @ada", "admins: a machine and its owners"], ["drain T4-4 because …", "admins: take a card out"], ["pause", "admins: stop all acting"], ["resume", "admins: act again"]];
+const ADMIN = [["machine list", "admins: machines and their owners"], ["drain T4-4 because …", "admins: take a card out"], ["pause", "admins: stop all acting"], ["resume", "admins: act again"]];
+
+/** What this speaker can say: nothing about machines of others; where it is not known whose they are, none is named. */
+function sayings(app) {
+  const mine = app.me?.machines ?? [];
+  const known = app.people.some((person) => person.machines?.length);
+  const own = known && !mine.length ? [] : OWN.filter(([say]) => mine.length || !say.includes("MACHINE"));
+  return [...SAYINGS.slice(0, 1), ...own.map(([say, what]) => [say.replace("MACHINE", mine[0]), what]), ...SAYINGS.slice(1), ...(app.me?.is_admin ? ADMIN : [])];
+}
 
 export function setUpComposer(app) {
   const text = document.getElementById("text");
@@ -29,8 +39,7 @@ export function setUpComposer(app) {
     const inDm = !app.places.find((place) => place.id === app.place)?.name;
     const asks = typed.startsWith("/") || (inDm && typed.length > 0);
     const before = typed.startsWith("/") ? `${word()} ` : "";
-    const all = [...SAYINGS, ...(app.me?.is_admin ? ADMIN : [])];
-    const found = asks ? all.map(([say, what]) => [`${before}${say}`.trim(), what]).filter(([say]) => say.startsWith(typed) && say !== typed).slice(0, 7) : [];
+    const found = asks ? sayings(app).map(([say, what]) => [`${before}${say}`.trim(), what]).filter(([say]) => say.startsWith(typed) && say !== typed).slice(0, 7) : [];
     list.replaceChildren(...found.map(([say, what]) => el("li", { role: "option", "data-say": say, onmousedown: (event) => { event.preventDefault(); take(say); } }, el("code", {}, say), el("span", { class: "quiet" }, what))));
     list.hidden = !found.length;
   }

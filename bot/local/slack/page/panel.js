@@ -57,6 +57,9 @@ function changed(key, value) {
   return fresh ? "flash" : "";
 }
 
+/** Somebody else looks: what they may do there is another. */
+export function redrawPanel() { if (seen.state) draw(); }
+
 function draw() {
   const { cards, vms, host } = seen.state;
   const shown = vms.filter((vm) => !vm.template);
@@ -91,7 +94,7 @@ function vmNode(vm) {
   const logins = guest.logins ?? [];
   const jobs = guest.jobs ?? [];
   return el("section", { class: `vm ${changed(vm.name, [vm.power, vm.cards, guest.state, logins, jobs])}`, "data-vm": vm.name },
-    el("h3", {}, el("i", { class: `lamp ${tone}` }), vm.name, el("small", { class: "quiet" }, doing || word)),
+    el("h3", {}, el("i", { class: `lamp ${tone}` }), vm.name, el("small", { class: "quiet" }, [...owners(vm).map((name) => `of ${name}`), doing || word].join(" · "))),
     vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci), (guest.cards ?? []).includes(pci) ? null : el("small", {}, "not seen inside")))) : null,
     logins.length ? el("p", { class: "quiet" }, `logged in: ${logins.map((one) => one.user ?? one).join(", ")}`) : null,
     ...jobs.map((job) => el("p", { class: "job" }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}`),
@@ -99,14 +102,19 @@ function vmNode(vm) {
     el("div", { class: "acts" }, ...acts(vm, guest)));
 }
 
+/** Who owns a machine, as far as that is known. */
+const owners = (vm) => seen.app.people.filter((person) => person.machines?.includes(vm.name)).map((person) => person.name);
+
 function acts(vm, guest) {
   const me = seen.app.me.name;
+  const known = seen.app.people.some((person) => person.machines?.length);
   if (vm.power !== "poweredOn") return [actButton(vm, "on", "Power on", "power", { do: "on" })];
   if (guest.state !== "running") return [];
   const inside = (guest.logins ?? []).some((one) => (one.user ?? one) === me);
+  const enters = !known || owners(vm).includes(me); // nobody works in a machine of somebody else's
   return [
-    actButton(vm, "job", "Start a job", "job", { user: me, name: "python train.py", gpu: vm.cards.length > 0 }),
-    inside ? actButton(vm, "out", "Log out", "logout", { user: me }) : actButton(vm, "in", "Log in", "login", { user: me }),
+    enters ? actButton(vm, "job", `Start a job as ${me}`, "job", { user: me, name: "python train.py", gpu: vm.cards.length > 0 }) : null,
+    enters || inside ? actButton(vm, inside ? "out" : "in", `Log ${inside ? "out" : "in"} as ${me}`, inside ? "logout" : "login", { user: me }) : null,
     actButton(vm, "off", "Shut down", "power", { do: "shutdown" }),
   ];
 }
