@@ -298,6 +298,17 @@ def test_who_waits_for_what_is_theirs_is_named(house: House) -> None:
     assert way in text_of(house.say("bob", "queue")).replace("U3CAROL", "carol")
 
 
+def test_what_waits_for_a_time_is_kept_and_not_on_its_way(house: House) -> None:
+    house.say("bob", "request 1")
+    house.round()
+    house.say("bob", "accept at 14:00")
+    house.round()
+    assert "T4-1 is on its way to" in text_of(house.say("carol", "queue"))
+    house.say("bob", "window #1 remove")
+    house.round()
+    assert "T4-1 is kept for" in text_of(house.say("carol", "queue"))
+
+
 # ---- the next step
 
 

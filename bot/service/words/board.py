@@ -178,16 +178,22 @@ def request_button(books: Books, seen: Seen | None, now: datetime) -> Button:
 
 
 def on_the_way(books: Books) -> list[Part]:
-    """Who waits for cards that are theirs already: those are in no line any more. ``T4-2 and T4-3 are on their way to carol``; [] nobody."""
-    groups: dict[PersonId, list[SlotId]] = {}
+    """Who waits for cards that are theirs already: those are in no line any more. ``T4-2 and T4-3 are on their way to carol``; [] nobody.
+
+    What waits for a time to restart is kept for them.
+    """
+    coming = {h.label for h in books.holds if h.turn is Turn.NEXT}
+    groups: dict[tuple[PersonId, bool], list[SlotId]] = {}
     for lease in sorted(books.leases.values(), key=lambda x: (x.request, x.label)):
-        if lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
-            groups.setdefault(lease.person, []).extend(lease.slots)
+        if lease.state in (LeaseState.RESERVED, LeaseState.MOVING) and not goes_back(books, lease):
+            goes = lease.state is LeaseState.MOVING or lease.windowed or lease.label in coming
+            groups.setdefault((lease.person, goes), []).extend(lease.slots)
     parts: list[Part] = []
-    for person, slots in list(groups.items())[:2]:
+    for (person, goes), slots in list(groups.items())[:2]:
         one = len(slots) == 1
-        parts.append([slots_of(slots), f" {'is on its' if one else 'are on their'} way to ", Name(person)])
-    more = f", and more to {count_of(len(groups) - 2, 'other')}" if len(groups) > 2 else ""
+        way = f" {'is on its' if one else 'are on their'} way to " if goes else f" {'is' if one else 'are'} kept for "
+        parts.append([slots_of(slots), way, Name(person)])
+    more = f", and more for {count_of(len(groups) - 2, 'other')}" if len(groups) > 2 else ""
     return [listed(parts, ", "), more] if parts else []
 
 
