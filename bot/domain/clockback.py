@@ -13,9 +13,25 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from bot.domain.agreements import in_use, objections
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import UNDER_WAY
-from bot.domain.model import Agreement, Call, Card, Entity, Lease, Machine, Move, NotNow, Request, Skip, Step, Window
+from bot.domain.model import (
+    Agreement,
+    AgreementState,
+    Call,
+    Card,
+    Entity,
+    Lease,
+    Machine,
+    Move,
+    NotNow,
+    Request,
+    Skip,
+    Step,
+    Window,
+)
+from bot.domain.policy import Policy
 
 At = Callable[[datetime], datetime]
 """Where a stamp goes: itself, if it lies not in the future."""
@@ -48,11 +64,8 @@ TOLD: dict[type, tuple[str, ...]] = {
 """Those that may lie in the future: they were told as times of day, or begin windows, or are names alone."""
 
 
-def settle(draft: Draft, slack: timedelta) -> timedelta:
-    """Bring what lies in the future to now. Returns by how much the farthest stamp lay ahead; zero: none did.
-
-    :param slack: a move whose clock went back by more than that says so in its journal
-    """
+def settle(draft: Draft, policy: Policy) -> timedelta:
+    """Bring what lies in the future to now. Returns by how much the farthest stamp lay ahead; zero: none did."""
     values = [v for kind in STAMPS for v in _values(draft, kind)]
     future = sorted({at for value in values for at in _stamps(draft, value) if at is not None and at > draft.now})
     if not future:
@@ -67,7 +80,8 @@ def settle(draft: Draft, slack: timedelta) -> timedelta:
     for before, after in moved:
         if after is not before:
             draft.put(after)
-    if ahead > slack:
+    _object_again(draft, policy)
+    if ahead > policy.clock_jump:
         for move in list(draft.moves.values()):
             if move.state in UNDER_WAY:
                 draft.put(replace(move, steps=(*move.steps, Step(draft.now, CLOCK))))
@@ -76,6 +90,17 @@ def settle(draft: Draft, slack: timedelta) -> timedelta:
 
 CLOCK = "clock_back"
 """The word of a move's journal for it: how long it took is not known."""
+
+
+def _object_again(draft: Draft, policy: Policy) -> None:
+    """What comes next by the new time may be another occurrence: a "not now" that holds then holds for it."""
+    for agreement in list(draft.agreements.values()):
+        if agreement.state is not AgreementState.OPEN or agreement.firm or in_use(draft, agreement):
+            continue
+        if agreement.machine in draft.machines:
+            more = [skip for skip in objections(draft, agreement, policy) if skip not in agreement.skips]
+            if more:
+                draft.put(replace(agreement, skips=(*agreement.skips, *more)))
 
 
 def _values(draft: Draft, kind: type) -> list[Any]:

@@ -50,7 +50,7 @@ def decide(
     :param last_look: when the look before this one began, of whatever process; None: not known
     :param jump: by how much the clock jumped since the last round; a large jump stops offers and shutdowns for one round
     """
-    ahead = clockback.settle(draft, policy.clock_jump)
+    ahead = clockback.settle(draft, policy)
     jump = -ahead if ahead > abs(jump) else jump  # of one that went on before this process began, only the stamps tell
     jumped = abs(jump) > policy.clock_jump
     if jumped:

@@ -99,10 +99,11 @@ class No:
     window: Window
     at: datetime
 
-    def at_back(self, amount: timedelta) -> Window:
-        """Its window after the clock was set back: what was about to happen goes along, a time of day stays."""
-        back = amount if self.window.start <= self.at else timedelta(0)
-        return Window(self.window.start - back, self.window.end - back)
+    def back(self, now: datetime) -> No:
+        """After the clock was set back: one that lies in the future was said now, and what was about to happen then goes along."""
+        ahead = max(self.at - now, timedelta(0))
+        along = ahead if self.window.start <= self.at else timedelta(0)
+        return No(self.machine, self.by, Window(self.window.start - along, self.window.end - along), self.at - ahead)
 
 
 @dataclass(frozen=True)
@@ -313,7 +314,7 @@ class World:
         window, owners = move.window, self.books.machines[move.machine].owners
         for no in self.nos:
             stands = no.machine == move.machine and no.by in owners and not agreement.firm and no.window.end > self.now
-            again = no.by == agreement.person and agreement.made >= no.at
+            again = no.by == agreement.person and agreement.made >= no.at - timedelta(milliseconds=1)
             if stands and not again and window is not None:
                 overlaps = window.start < no.window.end and no.window.start < window.end
                 assert not overlaps, f"m{move.number} goes on although {no.by} said no: {no}"
@@ -402,7 +403,7 @@ class World:
         self.ours = {name: at - amount for name, at in self.ours.items()}
         self.journal = [replace(a, at=a.at - amount) for a in self.journal]
         self.last_calls = [(at - amount, after, n) for at, after, n in self.last_calls]
-        self.nos = [replace(n, at=n.at - amount, window=n.at_back(amount)) for n in self.nos]
+        self.nos = [n.back(self.now) for n in self.nos]
 
     def pass_time(self, amount: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
         """Rounds until the time has passed."""
