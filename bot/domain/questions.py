@@ -123,12 +123,19 @@ def _restart(draft: Draft, lease: Lease) -> None:
     agreed = _named_since(draft, lease)
     if lease.state in ASKING and agreed is None:
         return
+    restart_over(draft, lease, agreed)
+
+
+def restart_over(draft: Draft, lease: Lease, agreed: Agreement | None = None) -> Lease:
+    """Nobody need say any more when a machine may restart for a lease. Also said when the lease ends: in the same round another one may
+    begin under its number, and would not know of the question."""
     lease = replace(lease, question=None)
     draft.put(lease)
     machine = draft.machines.get(lease.machine)
     for to in machine.owners if machine else (lease.person,):
         news = News(NewsKind.ASK_OVER, to, key=window_key(lease.label), lease=lease, machine=machine, agreement=agreed)
         draft.tell(news)
+    return lease
 
 
 def _named_since(draft: Draft, lease: Lease) -> Agreement | None:

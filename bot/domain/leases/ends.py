@@ -26,6 +26,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import News, NewsKind
 from bot.domain.pool import set_aside
+from bot.domain.questions import restart_over
 
 HANDED_ON = "handed on without a restart"
 """The reason of a lease whose devices stayed on its machine, for the next lease there."""
@@ -40,6 +41,8 @@ def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, 
         set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, lease.fault)
     hand_over(draft, lease.label)
     lease = step(draft, lease, event, to=_last(event), by=by, why=why, reason=why, ended_by=by)
+    if lease.question is not None:
+        lease = restart_over(draft, lease)
     _request_after(draft, lease, event, why, by, rest)
     windows.drop_lost(draft)
     return lease
