@@ -72,9 +72,6 @@ def run(
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
     for name in ("httpx", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    from bot import wiring
-
-    loaded = _load(settings)
     try:
         raise typer.Exit(wiring.run(loaded, single=not beside))
     except wiring.CannotStart as error:
