@@ -11,7 +11,7 @@ import pytest
 
 from bot.domain import leases, moves, pool, windows
 from bot.domain.errors import TooLate
-from bot.domain.model import AgreementState, CallKind, LeaseState, MoveState, Power, RequestState
+from bot.domain.model import AgreementState, AsideWhy, CallKind, LeaseState, MoveState, Power, RequestState
 from bot.domain.news import ADMINS, News, NewsKind
 from tests.domain.world import World
 
@@ -195,6 +195,23 @@ def test_gone_in_mid_restart_its_time_is_over_and_who_gets_it_back_is_asked() ->
     world.vms["vm-r"].exists = False
     world.until(lambda: world.books.moves[1].state is MoveState.DROPPED, 10 * MIN)
     assert not [a for a in world.books.agreements.values() if a.state is AgreementState.OPEN]
+
+
+def test_a_question_names_the_card_that_is_reserved_by_now() -> None:
+    world = World()
+    label = str(world.request("bob", "vm-r", 1, "at 20:00").number)
+    world.pass_time(2 * MIN)
+    (slot,) = world.lease(label).slots
+    for agreement in list(world.books.agreements.values()):
+        world.do(lambda d, a=agreement: windows.withdraw(d, a, "bob"))
+    world.pass_time(2 * MIN)
+    asked = world.told(NewsKind.ASK_WINDOW, "bob")
+    assert asked and asked[-1].lease is not None and asked[-1].lease.slots == (slot,)
+    world.do(lambda d: pool.set_aside(d, d.cards[slot], AsideWhy.DRAINED, "a test", "dana"))
+    world.pass_time(2 * MIN)
+    again = world.told(NewsKind.ASK_WINDOW, "bob")[-1]
+    assert again.lease is not None and again.lease.slots == world.lease(label).slots != (slot,)
+    assert again.key == asked[-1].key
 
 
 # ---- off because of us

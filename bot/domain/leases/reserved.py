@@ -50,6 +50,9 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
         slots = tuple(equal.name if s == hold.slot else s for s in lease.slots)
         why = f"{equal.name} instead of {hold.slot}"
         lease = step(draft, lease, On.SLOT_CHANGED, why=why, slots=slots, free_since=None)
+        if lease.question is not None:  # it stands in their eyes, with the other card's name
+            ask_window(draft, lease, f"it is {why} now")
+            lease = draft.leases[lease.label]
     return lease
 
 
