@@ -297,8 +297,10 @@ class World:
         """All owners had a last call before it, long enough ago, for this try, and were told of a hard stop."""
         hard = call.kind is CallKind.HARD_STOP
         lead = self.policy.last_call_now if agreement.now else self.policy.last_call
-        asked = [i for i, a in enumerate(self.journal) if a.what == "shutdown" and self.vms[a.vm].uuid == move.machine]
-        before = max(asked[:-1] if hard else asked, default=-1)
+        since = move.shutdown_at or self.now
+        mine = [(i, a.at) for i, a in enumerate(self.journal) if a.what == "shutdown" and a.vm in self.vms]
+        mine = [(i, at) for i, at in mine if self.vms[self.journal[i].vm].uuid == move.machine]
+        before = max((i for i, at in mine if at < since), default=-1)
         for owner in self.books.machines[move.machine].owners:
             told = [x for x in self.last_calls if x[2].to == owner and x[2].move and x[2].move.machine == move.machine]
             if hard and not told:
