@@ -37,7 +37,7 @@ def test_a_machine_is_found_by_what_is_seen_of_its_name(house: House) -> None:
     assert reply.ok, text_of(reply)
     assert not INVISIBLE & set(text_of(reply))
     agreed = house.say("bob", "window vm-r tonight")
-    assert agreed.buttons[0].says == "window vm-r remove"
+    assert agreed.buttons[0].says == "window #1 remove"
     assert house.say("bob", agreed.buttons[0].says).ok
 
 
