@@ -73,7 +73,10 @@ def test_each_card_says_who_has_it_and_what_comes_next() -> None:
         ((w.ACTIVE,), "bob · vm-r until tomorrow 18:00"),
         ((replace(w.ACTIVE, over_time=True),), "bob · vm-r, its time is over: stays until somebody asks"),
         ((w.MOVING,), "on its way to bob · vm-r"),
-        ((w.RESERVED, w.standing()), "reserved for bob · vm-r, restarts in its next agreed time, between today 22:00 and tomorrow 06:00"),
+        (
+            (w.RESERVED, w.standing()),
+            "reserved for bob · vm-r, restarts in its next agreed time, between today 22:00 and tomorrow 06:00",
+        ),
         ((w.OFFERED, Hold("T4-3", Turn.HAS, "12")), "kept for bob · vm-r, answer by today 15:10"),
         ((replace(w.cards()["T4-3"], doubted=True),), "being checked: my books and vCenter did not agree"),
         (
