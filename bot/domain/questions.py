@@ -133,7 +133,8 @@ def restart_over(draft: Draft, lease: Lease, agreed: Agreement | None = None) ->
     draft.put(lease)
     machine = draft.machines.get(lease.machine)
     # Its holder read it too when it was taken back or its time was over, whoever owns the machine by now.
-    told = (lease.person,) if lease.active_since is not None and lease.ended_by != lease.person else ()
+    taken = lease.ended_by not in (BOT, lease.person)
+    told = (lease.person,) if taken or (lease.active_since is not None and lease.ended_by == BOT) else ()
     for to in dict.fromkeys((*machine.owners, *told) if machine else (lease.person,)):
         news = News(NewsKind.ASK_OVER, to, key=window_key(lease.label), lease=lease, machine=machine, agreement=agreed)
         draft.tell(news)
