@@ -197,7 +197,7 @@ class Context:
             if self.person.id not in machine.owners:
                 raise NotYours(what=machine.name, owners=machine.owners)
             if machine.gone:
-                raise NotPossible(what=machine.name, why="vCenter does not have that machine any more")
+                raise NotPossible(what=machine.name, why=f"vCenter does not have {machine.name} any more")
             return machine
         choices = list(among) or self.own_machines()
         if not choices:

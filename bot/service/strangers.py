@@ -23,10 +23,12 @@ def machine_with(ctx: Context, cards: Sequence[Card]) -> Machine:
     found = {uuid for place in places.values() for uuid in place or ()}
     if any(not place for place in places.values()) or len(found) != 1:
         names = ", ".join(places)
-        raise NotPossible(what=names, why="I do not see it on exactly one machine; status says what I see")
+        raise NotPossible(what=names, why=f"I do not see {names} on exactly one machine; status says what I see")
     machine = ctx.draft.machines.get(found.pop())
     if machine is None:
-        raise NotPossible(what=cards[0].name, why="the machine on which it sits is not registered: machine add NAME")
+        raise NotPossible(
+            what=cards[0].name, why=f"the machine in which {cards[0].name} sits is not known to me: machine add NAME"
+        )
     return machine
 
 

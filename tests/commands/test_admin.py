@@ -47,7 +47,7 @@ def test_the_button_that_makes_a_token_asks_first(house: House) -> None:
         ("force release T4-1 because x", "nobody has T4-1"),
         ("force release #9 because x", "#9"),
         ("force release", "force release"),
-        ("adopt T4-1", "do not see it"),
+        ("adopt T4-1", "do not see T4-1 on"),
         ("resume", "already"),
     ],
 )

@@ -282,7 +282,7 @@ def adopt(
         raise NotYours(what=machine.name, owners=machine.owners)
     for slot in slots:
         if draft.holder(slot, Turn.HAS) is not None:
-            raise NotPossible(what=slot, why="it is lent already")
+            raise NotPossible(what=slot, why=f"{slot} is lent already")
     number = draft.number("number")
     label = str(number)
     if end_of(length, draft.now, person.zone, policy) - draft.now > policy.longest_in_all:

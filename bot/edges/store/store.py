@@ -55,27 +55,29 @@ def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool 
     """
     gate = Gate(parse_url(url), plain=plain)
     try:
-        with gate.reading() as connection:
-            fresh = gate.sqlite and schema.step_of(connection) is None
-        if fresh:
-            _first_tables(gate)
-        with gate.reading() as connection:
-            schema.check(connection, gate.where)
+        _make_ready(gate)
     except BaseException:
         gate.close()
         raise
     return SqlStore(gate, now, locked=not plain)
 
 
-def _first_tables(gate: Gate) -> None:
-    """The tables of a new database. Who else makes them just now is waited for longer than a writer is: on a slow disk that takes its time."""
+def _make_ready(gate: Gate) -> None:
+    """See that the tables are there and ours. Who else makes those of a new database just now is waited for longer than a writer is: on a
+    slow disk that takes its time."""
     end = time.monotonic() + FIRST_S
+    fresh = gate.sqlite and Path(gate.where).stat().st_size == 0
     while True:
         try:
-            schema.bring_up(gate)
+            with gate.reading() as connection:
+                fresh = gate.sqlite and schema.step_of(connection) is None
+            if fresh:
+                schema.bring_up(gate)
+            with gate.reading() as connection:
+                schema.check(connection, gate.where)
             return
         except Busy:
-            if time.monotonic() > end:
+            if not fresh or time.monotonic() > end:
                 raise
 
 

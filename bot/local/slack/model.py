@@ -32,7 +32,7 @@ MODAL_STACK = 3  # views on top of each other
 # What the app's manifest asks for: a call that needs more is refused here as it would be there.
 DEFAULT_SCOPES = frozenset((
     "commands", "chat:write", "im:write", "im:history", "app_mentions:read", "users:read", "channels:read", "groups:read",
-    "pins:write", "files:write",
+    "pins:write",
 ))  # fmt: skip
 
 
