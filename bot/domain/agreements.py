@@ -38,6 +38,9 @@ from bot.domain.times import Which, WindowWish
 BEFORE_OFF = frozenset({MoveState.PLANNED, MoveState.STOPPING})
 """Moves that still give way when their agreement is taken back."""
 
+NO_KEPT = timedelta(days=7)
+"""A "not now" is remembered for so long after its time: the clock may be set back into it."""
+
 
 # ---- what people say ----------------------------------------------------------------------------------------------
 
@@ -191,7 +194,7 @@ def not_now(
     if not coming:
         return ()
     soonest = min(fresh or [window for _, window in coming], key=lambda window: window.start)
-    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now)
+    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now - NO_KEPT)
     draft.put(replace(draft.machines[machine.uuid], not_nows=(*kept, NotNow(by, soonest, draft.now, counted))))
     for label in counted:
         lease = draft.leases[label]
@@ -213,7 +216,7 @@ def not_now(
 def refuse(draft: Draft, machine: Machine, by: PersonId, window: Window, policy: Policy) -> None:
     """An owner's no to a window whose power cycle has begun: it beats every other yes for that time, the open ones and later ones."""
     machine = draft.machines[machine.uuid]
-    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now)
+    kept = tuple(no for no in machine.not_nows if no.window.end > draft.now - NO_KEPT)
     draft.put(replace(machine, not_nows=(*kept, NotNow(by, window, draft.now))))
     for agreement in open_of(draft, machine.uuid):
         coming = occurrence(agreement, draft.now, policy, usual(machine, policy))

@@ -104,7 +104,7 @@ class Machine:
     reservation_before: int | None = None  # MB of memory reservation before the first card was put on; None: nothing on
     lock_before: bool | None = None  # memory lock before the first card was put on
     durations_s: tuple[int, ...] = ()  # the last ten power cycles, seconds off, newest last
-    not_nows: tuple[NotNow, ...] = ()  # what its owners said "not now" to and is not over
+    not_nows: tuple[NotNow, ...] = ()  # what its owners said "not now" to: to come, or over for less than a week
     owed_on: datetime | None = (
         None  # since when it is off through us, or to be on, and no move sees to it; None: it is not
     )

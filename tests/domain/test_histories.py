@@ -361,6 +361,9 @@ class History:
                 world.take_back(name, who)
             world.agree(self.owner(vm), name, "now hard")
         world.pass_time(timedelta(hours=4), timedelta(minutes=1))
+        for lease in list(world.books.leases.values()):
+            if lease.state is LeaseState.RESERVED:  # in line again, forced to give back early, and its turn came
+                world.do(lambda d, x=lease: leases.release(d, d.leases[x.label], None, x.person))
         still = [x for x in world.books.leases.values() if x.state in OPEN_LEASE and not self.taken_elsewhere(x)]
         assert not still, world.describe()
         offered = {str(r.number) for r in world.books.requests.values() if r.state is RequestState.OFFERED}
