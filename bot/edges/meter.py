@@ -23,32 +23,16 @@ class Meter:
         r = self.registry = CollectorRegistry()
         ProcessCollector(registry=r)
         Info("gpubot", "Which gpubot this is", registry=r).info({"version": __version__})
+
+        def seconds(what: str, says: str, *labels: str) -> Histogram:
+            return Histogram(f"gpubot_{what}_seconds", says, labels, buckets=SECONDS, registry=r)
+
         self._calls = {
-            "slack": Histogram(
-                "gpubot_slack_call_seconds",
-                "Real seconds of a call to Slack",
-                ["method", "outcome"],
-                buckets=SECONDS,
-                registry=r,
-            ),
-            "vcenter": Histogram(
-                "gpubot_vcenter_call_seconds",
-                "Real seconds of a call to vCenter",
-                ["method", "outcome"],
-                buckets=SECONDS,
-                registry=r,
-            ),
+            "slack": seconds("slack_call", "Real seconds of a call to Slack", "method", "outcome"),
+            "vcenter": seconds("vcenter_call", "Real seconds of a call to vCenter", "method", "outcome"),
         }
-        self._commands = Histogram(
-            "gpubot_command_seconds",
-            "Real seconds until the answer to a line",
-            ["verb", "outcome"],
-            buckets=SECONDS,
-            registry=r,
-        )
-        self._rounds = Histogram(
-            "gpubot_round_seconds", "Real seconds of a round", ["outcome"], buckets=SECONDS, registry=r
-        )
+        self._commands = seconds("command", "Real seconds until the answer to a line", "verb", "outcome")
+        self._rounds = seconds("round", "Real seconds of a round", "outcome")
         self._readings = Counter(
             "gpubot_readings", "Readings that guests sent, by what became of them", ["outcome"], registry=r
         )

@@ -128,6 +128,13 @@ def test_promises_of_a_whole_line_are_those_of_each_alone(seed: int, random: Ran
         assert list(together) == [request.number for request in waiting] and len(together) == len(waiting)
         for request in random.sample(waiting, len(waiting)) + waiting:
             assert together[request.number] == promise(books, request, now, policy, lambda _: ZONE)
+            behind = {
+                r.number for r in waiting if r.offer is None and (r.asked, r.number) > (request.asked, request.number)
+            }
+            ahead = replace(books, requests={n: r for n, r in books.requests.items() if n not in behind})
+            assert together[request.number] == promise(ahead, request, now, policy, lambda _: ZONE), (
+                "those behind matter"
+            )
         others = [number for number in books.requests if number not in set(together)]
         assert all(together.get(number) is None for number in [*others, 10**6])
 

@@ -123,9 +123,9 @@ def test_after_a_stop_the_status_says_what_is(house: House) -> None:
     house.lab.away = False
     house.forward(5, 0.25)
     (end,) = told(house, BOB, "vm-r was not changed")
-    assert "an owner stopped it" in end and "at most" in end and "It did not work" not in end
+    assert "an owner stopped it" in end and "was off for a few minutes at most" in end and "It did not work" not in end
     (move,) = told(house, CHANNEL, "not this time, all is as it was before")
-    assert "with no card" in move and "at most" in move
+    assert "with no card" in move and "for a few minutes at most" in move
 
 
 def test_a_card_that_was_to_come_out_is_said_to_stay(house: House) -> None:

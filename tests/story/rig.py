@@ -258,6 +258,14 @@ class Yard:
         wait(lambda: all(self.stage.vm(name)["tools"] == "guestToolsRunning" for name in vms), 10)
 
 
+@dataclass(frozen=True)
+class Scene:
+    """The stand-ins of a module, and the moment to which each of its tests goes back; no bot."""
+
+    yard: Yard
+    kept: Kept
+
+
 def wait(what: Callable[[], Any], seconds: float = 20.0) -> Any:
     """Look until something holds; the last answer, also if it never did."""
     end = time.monotonic() + seconds

@@ -10,14 +10,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Hold, LeaseState, RequestState, Turn
 from bot.local.demo.processes import Child
-from tests.story.rig import FAST, Kept, Yard, set_up, wait, yard
+from tests.story.rig import FAST, Scene, set_up, wait, yard
 
 CALLS = 6
 """Changing calls of the whole move: shutdown, card off, power on; shutdown, card on, power on."""
@@ -35,16 +34,9 @@ NONSENSE = re.compile(
 """What nobody may be told when all went well but for a restart of the bot."""
 
 
-@dataclass(frozen=True)
-class Scene:
-    """The stand-ins, and the moment before ada gives her card back."""
-
-    yard: Yard
-    kept: Kept
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """The stand-ins, and the moment before ada gives her card back."""
     with yard(tmp_path_factory.mktemp("crash")) as made:
         bot = made.start()
         set_up(made.stage)

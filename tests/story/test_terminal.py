@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,23 +20,16 @@ from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import LeaseState
 from bot.edges.store import open_store
 from bot.local.demo.processes import DemoError, free_port, http_get
-from tests.story.rig import FAST, Kept, Yard, health, set_up, wait, yard
+from tests.story.rig import FAST, Scene, Yard, health, set_up, wait, yard
 
 INSTANT = re.compile(
     r"\b(?:today|tomorrow|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?: \d+ \w{3})?)(?: \d\d:\d\d)?|\b\d\d:\d\d\b"
 )
 
 
-@dataclass(frozen=True)
-class Scene:
-    """The stand-ins and four free cards, registered machines, people who were met; no bot."""
-
-    yard: Yard
-    kept: Kept
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """The stand-ins and four free cards, registered machines, people who were met; no bot."""
     with yard(tmp_path_factory.mktemp("terminal")) as made:
         bot = made.start()
         set_up(made.stage)

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from bot.domain.model import MoveState
-from tests.story.rig import FAST, Kept, Yard, set_up, wait, yard
+from tests.story.rig import FAST, Scene, Yard, set_up, wait, yard
 
 VM = "vm-r"
 
 
-@dataclass(frozen=True)
-class Scene:
-    """The stand-ins, and bob with a card in his machine; no bot."""
-
-    yard: Yard
-    kept: Kept
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """The stand-ins, and bob with a card in his machine; no bot."""
     with yard(tmp_path_factory.mktemp("trouble")) as made:
         bot = made.start()
         set_up(made.stage)

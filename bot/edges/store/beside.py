@@ -28,7 +28,9 @@ PULSE, LOOK, READING, PERSON = table(PulseRow), table(LookRow), table(ReadingRow
 LOOKS, READINGS, PERSONS = "looks", "readings", "persons"
 """Names of their pulses."""
 
-BEATS = select(PULSE.c.name, PULSE.c.beat)
+BEATS = "SELECT name, beat FROM pulse"
+"""Whether what is at hand is still what stands there; asked at a glance, and again in the transaction that reads anew."""
+
 THE_LOOK = select(LOOK.c.body)
 ALL_READINGS = select(READING.c.machine, READING.c.body)
 ALL_PERSONS = select(PERSON.c.id, PERSON.c.body).order_by(PERSON.c.id)

@@ -25,7 +25,7 @@ from bot.edges.store import tidy as tidying
 from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, Lost, plain_words
-from bot.edges.store.pen import put
+from bot.edges.store.pen import put, say
 from bot.edges.store.tables import TokenRow, table
 from bot.edges.store.watch import Watch
 from bot.service.ports import Address, Beside, Post
@@ -33,9 +33,6 @@ from bot.service.ports import Address, Beside, Post
 log = logging.getLogger("gpubot.store")
 
 TOKEN = table(TokenRow)
-
-BEATS = "SELECT name, beat FROM pulse"
-"""Read outside any transaction: whether what is at hand is still what stands there."""
 
 FIRST_S = 60.0
 """Real seconds in which another program may be making the first tables."""
@@ -182,7 +179,7 @@ class SqlStore:
             return self.kept(connection, now).books
 
     def _beats(self) -> dict[str, int]:
-        return dict(self._gate.glance(BEATS))
+        return dict(self._gate.glance(beside.BEATS))
 
     def beside(self) -> Beside:
         """The last look, the readings and the people, as of one moment."""
@@ -191,7 +188,7 @@ class SqlStore:
         if known is not None:
             return known
         with self._gate.reading() as connection, self._cache_lock:
-            return self._beside.read(connection, dict(connection.execute(beside.BEATS).all()))
+            return self._beside.read(connection, dict(say(connection, beside.BEATS)))
 
     def kept(self, connection: Connection, now: datetime) -> shelf.Kept:
         """The books in the connection's transaction: those at hand if nobody has written since, else read anew."""

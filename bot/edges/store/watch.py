@@ -50,7 +50,7 @@ class Watch:
             cursor = self._raw.cursor()
             version = cursor.execute("PRAGMA data_version").fetchone()[0]
             if version != self._version:
-                self._beat = cursor.execute("SELECT beat FROM pulse WHERE name = 'books'").fetchone()[0]
+                self._beat = cursor.execute(shelf.PULSE_NOW).fetchone()[0]
                 self._version = version
             cursor.close()
             return self._beat - self._own
