@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.domain.agreements import in_use, objections
 from bot.domain.draft import Draft
+from bot.domain.inside import Watch
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import (
     Agreement,
@@ -45,11 +46,15 @@ STAMPS: dict[type, tuple[str, ...]] = {
     Request: ("asked", "question", "told", "changed"),
     Lease: (
         "since", "changed", "active_since", "free_since", "bound_since", "guest_without_since", "question",
+        "seen_vcenter", "seen_guest", "computed", "done_heard",
     ),
     Move: (
         "opened", "changed", "last_call", "shutdown_at", "off_at", "on_at", "blocked_since", "blind_since",
     ),
     Agreement: ("made",),
+    Watch: (
+        "since", "first_seen", "upto", "quiet_since", "unknown_since", "busy_since", "last_busy", "ghost_since", "using", "blind_since",
+    ),
 }  # fmt: skip
 """The fields of each noun that say when something happened. A test asks that none is forgotten."""
 
@@ -60,6 +65,7 @@ TOLD: dict[type, tuple[str, ...]] = {
     Lease: ("end",),
     Move: ("last_call_for", "announced", "barred"),
     Agreement: (),
+    Watch: ("keep_until",),
 }
 """Those that may lie in the future: they were told as times of day, or begin windows, or are names alone."""
 
@@ -111,6 +117,7 @@ def _values(draft: Draft, kind: type) -> list[Any]:
         Lease: draft.leases,
         Move: draft.moves,
         Agreement: draft.agreements,
+        Watch: draft.watches,
     }
     return list(tables[kind].values())
 

@@ -6,11 +6,12 @@ nothing. A rule that comes later sees what the earlier ones wrote.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.domain import clockback, leases, moves, overdue, planner, pool, questions, windows
 from bot.domain.draft import Draft
+from bot.domain.inside import Minute
 from bot.domain.leases.common import Round as LeaseRound
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import (
@@ -40,6 +41,7 @@ def decide(
     dry_runs: Mapping[int, tuple[str, ...]] | None = None,
     jump: timedelta = timedelta(0),
     last_look: datetime | None = None,
+    minutes: Sequence[Minute] = (),
 ) -> None:
     """One round's decisions.
 
@@ -48,6 +50,8 @@ def decide(
     :param run: id of this bot process, for calls
     :param dry_runs: blockers found beforehand, by move
     :param last_look: when the look before this one began, of whatever process; None: not known
+    :param minutes: what guests said of their devices since ``books.numbers["minute"]`` (the id of the last one that was folded in),
+        in the order of arrival
     :param jump: by how much the clock jumped since the last round; a large jump stops offers and shutdowns for one round
     """
     ahead = clockback.settle(draft, policy)

@@ -13,6 +13,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from bot.domain.inside import Watch
 from bot.domain.model import (
     Agreement,
     Books,
@@ -61,6 +62,7 @@ def tables(books: Books) -> dict[type, Mapping[Any, Entity]]:
         Lease: books.leases,
         Move: books.moves,
         Agreement: books.agreements,
+        Watch: books.watches,
     }
 
 
@@ -69,6 +71,8 @@ def key_of(value: Entity) -> str | int:
     match value:
         case Card():
             return value.name
+        case Watch():
+            return value.slot
         case Machine():
             return value.uuid
         case Lease():
@@ -88,15 +92,16 @@ class Draft:
 
     books: Books  # as read
     now: datetime  # aware UTC
-    cards: Mapping[SlotId, Card] = field(init=False)  # all six: written by `put` and `remove` alone
+    cards: Mapping[SlotId, Card] = field(init=False)  # all seven: written by `put` and `remove` alone
     machines: Mapping[str, Machine] = field(init=False)
     requests: Mapping[int, Request] = field(init=False)
     leases: Mapping[str, Lease] = field(init=False)
     moves: Mapping[int, Move] = field(init=False)
     agreements: Mapping[int, Agreement] = field(init=False)
+    watches: Mapping[SlotId, Watch] = field(init=False)
     holds: set[Hold] = field(init=False)
     paused: str = field(init=False)
-    _values: dict[type, dict[Any, Any]] = field(init=False)  # the six dicts behind those views
+    _values: dict[type, dict[Any, Any]] = field(init=False)  # the seven dicts behind those views
     _touched: dict[type, dict[Any, None]] = field(init=False)  # keys that were put, in order
     _said: set[str] = field(default_factory=set, init=False)  # told here
     _numbers: dict[str, int] = field(init=False)
@@ -107,7 +112,9 @@ class Draft:
         b = self.books
         self._values = {kind: copied(values) for kind, values in tables(b).items()}
         self._touched = {kind: {} for kind in self._values}
-        self.cards, self.machines, self.requests, self.leases, self.moves, self.agreements = self._values.values()
+        self.cards, self.machines, self.requests, self.leases, self.moves, self.agreements, self.watches = (
+            self._values.values()
+        )
         self.holds, self._numbers, self.paused = set(b.holds), dict(b.numbers), b.paused
 
     # ---- writing

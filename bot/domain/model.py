@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 
+from bot.domain.inside import Check, Device, Nudge, Watch
+
 PersonId = str
 """A person as Slack knows them: ``U…`` or ``W…``."""
 
@@ -65,6 +67,9 @@ class Card:
     doubted: bool = False  # books, vCenter and guest differed; not granted again before it is healed
     shared: tuple[MachineId, ...] = ()  # the machines whose settings all name it, as told; empty: no more than one
     shared_since: datetime | None = None  # when that was told: the key of its message
+    uuid: str = ""  # as guests call it (GPU-…); learnt when a guest first sees it alone, and kept
+    ecc: bool | None = None  # its ECC mode when first seen in a guest: how it should be
+    mig: bool | None = None  # its MIG mode when first seen
 
 
 @dataclass(frozen=True)
@@ -236,6 +241,13 @@ class Lease:
     )
     question: datetime | None = None  # since when its owners are asked for a time to restart; None: they are not
     fault: str = ""  # its guest reported a broken card: set aside when it comes off
+    nudge: Nudge | None = None  # the last question about its quiet devices
+    seen_vcenter: datetime | None = None  # vCenter showed its devices bound to its machine
+    seen_guest: datetime | None = None  # the guest saw them
+    computed: datetime | None = None  # something computed on them
+    guest_lines: tuple[str, ...] = ()  # how the guest lists them, as `nvidia-smi -L`
+    left: tuple[str, ...] = ()  # what the holder before left differently (ECC, MIG, memory), in words
+    done_heard: datetime | None = None  # `gpu done` in the guest was taken up to then
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
 
@@ -439,6 +451,7 @@ class Person:
     admin: bool = False  # of gpubot
     active: bool = True  # still in the workspace
     outside: str = ""  # why they can say nothing to the bot ("that is a bot"); "" they can
+    quiet_until: datetime | None = None  # do-not-disturb of Slack lasts until then; None: it does not
 
 
 # ---- what is seen -------------------------------------------------------------------------------------------------
@@ -544,6 +557,20 @@ class Reading:
         None  # no job has run and no key was pressed since then, by the bot's clock; None: a job runs
     )
     first_at: datetime | None = None  # first word of this boot
+    interval_s: float = 60.0  # seconds that it covers
+    late_s: float = 0.0  # seconds that it waited in the guest, by the guest's own monotonic clock
+    skew_s: float = 0.0  # the guest's clock against the bot's (positive: ahead); for the log only
+    devices: tuple[Device, ...] = ()  # the cards in detail; empty from an agent that tells no more than ``cards``
+    inside: bool = True  # it tells logins and jobs; False: a source that sees the cards alone
+    load1: float | None = None  # load average
+    driver: str | None = None  # version; None: not loaded, or not told
+    no_driver: str = ""  # why there is none: "no library", "not loaded", "mismatch"
+    allows: frozenset[str] = frozenset()  # orders that the owner enabled in the guest
+    rivals: datetime | None = None  # two speakers were last heard for this machine
+    done_at: datetime | None = None  # `gpu done` was said in the guest (kept while the boot lasts)
+    done_by: str = ""  # the user who said it
+    check: Check | None = None  # the last check that a card computes (kept while the boot lasts)
+    check_at: datetime | None = None  # when it was told
 
 
 # ---- what is written ----------------------------------------------------------------------------------------------
@@ -560,7 +587,11 @@ class Books:
     holds: frozenset[Hold] = frozenset()
     moves: Mapping[int, Move] = field(default_factory=dict)  # open, and those over for less than a day
     agreements: Mapping[int, Agreement] = field(default_factory=dict)  # open
+    watches: Mapping[SlotId, Watch] = field(default_factory=dict)  # of devices that are lent, or were of late
     said: frozenset[str] = frozenset()  # `once` keys of notices that were written
+    delivered: Mapping[str, datetime] = field(
+        default_factory=dict
+    )  # of messages with `idle:` in their key: when each last went out, by that key
     numbers: Mapping[str, int] = field(default_factory=dict)  # last used: "number", "move", "agreement"
     paused: str = ""  # who paused, and why; "" acting
 
@@ -576,4 +607,4 @@ class Line:
     why: str = ""  # reason or rule, in words
 
 
-Entity = Card | Machine | Request | Lease | Move | Agreement
+Entity = Card | Machine | Request | Lease | Move | Agreement | Watch

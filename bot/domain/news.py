@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.domain.inside import Watch
 from bot.domain.model import Agreement, Lease, Machine, Move, PersonId, Reading, Request, SlotId
 
 CHANNEL = "channel"
@@ -76,6 +77,18 @@ class NewsKind(StrEnum):
     OWNERS = "owners"  # `who` changed the owners of a machine; `before`: who they were
     ACTED = "acted"  # `who` gave back, or kept, what is lent to the reader (`reason` as the ledger has it)
     UNAGREED = "unagreed"  # `who` took back a time that the reader had agreed
+    NUDGE = (
+        "nudge"  # quiet cards (`slots`) of `lease`: still needed? `who` waits; `lease.nudge` says which question it is
+    )
+    NUDGE_OVER = "nudge_over"  # that question is withdrawn or answered: an edit (`reason`: busy, using, kept, released, taken, lease)
+    TAKEN_BACK = "taken_back"  # idle cards go back under the terms, in this window (`until`: its end); `who` waits
+    CANNOT_SEE = "cannot_see"  # nothing is seen of a lent card since `until`; to its holder once, later to admins
+    GUEST_FAULT = "guest_fault"  # to admins: a lent card or its driver is broken inside (`reason`)
+    OTHER_CARD = "other_card"  # to admins: a guest names another UUID than the one known for a card (`reason`)
+    TWO_SPEAKERS = "two_speakers"  # to admins and owners: two guests speak with one machine's token (a clone?)
+    LEFT_SO = "left_so"  # to admins: a card came back from its last holder otherwise than it should be (`reason`)
+    DONE_INSIDE = "done_inside"  # `gpu done` was said in the guest by `reason`: the card goes back when the work ends
+    NUDGE_EVIDENCE = "nudge_evidence"  # to admins: after some working days of counting, what would have been asked
 
 
 @dataclass(frozen=True)
@@ -97,4 +110,6 @@ class News:
     reason: str = ""  # a cause, in plain words
     before: tuple[PersonId, ...] = ()  # the owners of a machine until now
     inside: Reading | None = None  # what the guest of the machine reports
+    watches: tuple[Watch, ...] = ()  # the clocks of the cards it speaks of: the evidence
+    counts: tuple[tuple[str, int], ...] = ()  # numbers that the sentence needs, by name
     zone: str = ""  # IANA name of the reader's zone, where answers that fit their day are offered; "" the site's

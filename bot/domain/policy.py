@@ -11,6 +11,36 @@ MIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
+class IdlePolicy:
+    """When an idle card is asked about, and taken back. Each field: unit in its type, reason in its note."""
+
+    nudge: bool = False  # False: only counts what it would have asked, and offers that evidence to the admins
+    quiet_below: float = (
+        5.0  # % of any engine: a desktop flickers at 1-2 %, a neighbour of a vGPU presses the share down
+    )
+    first: timedelta = 60 * MIN  # quiet, and somebody waits: the first question
+    second: timedelta = 120 * MIN  # the second one; under the terms it is the warning of a take-back
+    never_opened: timedelta = 60 * MIN  # of working hours since the guest saw it, if no process ever opened it
+    stretch: float = 2.0  # these three times as long while its processes use the processor or read
+    loading_above: float = 0.5  # share of a core that counts as that
+    coverage: float = 0.8  # of the quiet stretch must have been measured, else nothing is asked
+    withdraw_busy: timedelta = 3 * MIN  # busy that long …
+    withdraw_within: timedelta = 10 * MIN  # … within this takes a question back
+    take_back_quiet: timedelta = 120 * MIN  # quiet that long before it may be taken back under the terms …
+    take_back_warned: timedelta = 45 * MIN  # … and that long after the warning was delivered
+    take_back_gap: timedelta = 5 * MIN  # no longer stretch unknown in it
+    take_back_not_before: timedelta = 2 * H  # of the lease
+    ghost: timedelta = 10 * MIN  # full load without process and memory: an artefact, not work
+    blind_holder: timedelta = 60 * MIN  # nothing seen of a lent card: its holder hears it once …
+    blind_admins: timedelta = 24 * H  # … and the admins
+    asked_a_day: int = 2  # unasked messages a person and working day
+    kept_without_reason: timedelta = 24 * H  # "keep until" in all, in one lease, without a reason
+    evidence_days: int = 5  # working days after which the admins are offered what would have been asked
+    expect_mig: bool | None = None  # how a card should be; None: as it was first seen
+    expect_ecc: bool | None = None  # likewise
+
+
+@dataclass(frozen=True)
 class Policy:
     """All limits and durations. Each field: unit in its type, reason in its note."""
 
@@ -49,3 +79,4 @@ class Policy:
     command: str = "/gpu"  # the slash command's word, for messages
     level: str = "act"  # watch, hands or act
     kinds: Mapping[str, str] = field(default_factory=lambda: {"10de:1eb8": "T4"})  # PCI vendor:device -> kind
+    idle: IdlePolicy = field(default_factory=IdlePolicy)  # the section [idle]

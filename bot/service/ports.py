@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.domain.draft import Changes
+from bot.domain.inside import Hour, Minute
 from bot.domain.model import Books, CallKind, Line, MachineId, Person, PersonId, Reading, Seen
 
 # ---- text: spans, so that each surface can escape and show times in its own way ------------------------------------
@@ -225,6 +226,14 @@ class Store(Protocol):
 
     def readings(self) -> Mapping[MachineId, Reading]:
         """The latest reading of each machine."""
+        ...
+
+    def minutes(self, after: int, limit: int = 20_000) -> list[Minute]:
+        """What guests said of their devices, by ``id``, those behind ``after``: the input of the clocks of idle detection."""
+        ...
+
+    def hours(self, machine: MachineId, since: datetime) -> list[Hour]:
+        """Hourly sums of the devices of a machine, oldest first; minutes are kept for 7 days, hours for longer."""
         ...
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:

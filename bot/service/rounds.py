@@ -225,11 +225,12 @@ class Rounds:
         people = self._known(before)
         dry = self._dry_runs(before, Sight(before.cards, seen, {}))
         readings, jump = self._store.readings(), timedelta(seconds=self._jump())
+        minutes = self._store.minutes(before.numbers.get("minute", 0))
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
             for person in _persons(draft.books):  # of those who came since, the network is not asked in here
                 people.setdefault(person, Person(person, person, self._policy.zone))
-            decide(draft, seen, readings, people, self._policy, self._run, dry, jump, self._looks[0])
+            decide(draft, seen, readings, people, self._policy, self._run, dry, jump, self._looks[0], minutes)
             self._absences.tell(draft, seen)
             changes, posts = close(draft, self._policy)
             if changes:

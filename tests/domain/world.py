@@ -171,7 +171,7 @@ class World:
         self.books = Books(
             draft.cards, draft.machines, requests, leases, frozenset(draft.holds), moves,
             {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
-            draft.books.said | draft._said, dict(draft._numbers), draft.paused,
+            dict(draft.watches), draft.books.said | draft._said, draft.books.delivered, dict(draft._numbers), draft.paused,
         )  # fmt: skip
         self.check()
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, or_, select
+from sqlalchemy import Connection, Table, and_, func, or_, select
 
 from bot.domain.draft import Changes, copied, key_of, tables
+from bot.domain.inside import Watch
 from bot.domain.model import (
     Agreement,
     AgreementState,
@@ -41,9 +42,11 @@ from bot.edges.store.tables import (
     LeaseRow,
     MachineRow,
     MoveRow,
+    OutboxRow,
     PulseRow,
     RequestRow,
     SaidRow,
+    WatchRow,
     WordRow,
     table,
 )
@@ -66,6 +69,10 @@ READ_ANEW = timedelta(days=1)
 CARD, MACHINE, REQUEST, LEASE = table(CardRow), table(MachineRow), table(RequestRow), table(LeaseRow)
 MOVE, AGREEMENT, HOLD = table(MoveRow), table(AgreementRow), table(HoldRow)
 COUNTER, WORD, PULSE, SAID = table(CounterRow), table(WordRow), table(PulseRow), table(SaidRow)
+WATCH, OUTBOX = table(WatchRow), table(OutboxRow)
+
+IDLE = "idle:"
+"""What the key of a message begins with whose delivery the rules ask about: the questions about quiet cards."""
 
 OVER_REQUESTS = frozenset({RequestState.SERVED, RequestState.WITHDRAWN})
 OVER_LEASES = frozenset({LeaseState.ENDED, LeaseState.FAILED})
@@ -153,6 +160,7 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
     holds = connection.execute(select(HOLD.c.slot, HOLD.c.turn, HOLD.c.label))
     said = connection.execute(select(SAID.c.once).where(SAID.c.at > now - SAID_KEPT)).scalars()
     numbers = connection.execute(select(COUNTER.c.name, COUNTER.c.last))
+    watches = connection.execute(select(WATCH.c.slot, WATCH.c.body).order_by(WATCH.c.slot))
     paused = connection.execute(select(WORD.c.value).where(WORD.c.name == "paused")).scalar()
     books = Books(
         cards=MappingProxyType(decoded.all(cards, "card", Card)),
@@ -162,11 +170,20 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
         holds=frozenset(Hold(slot, Turn(turn), label) for slot, turn, label in holds),
         moves=MappingProxyType(decoded.all(dated(MOVE, "number", short), "move", Move)),
         agreements=MappingProxyType(decoded.all(connection.execute(open_words), "agreement", Agreement)),
+        watches=MappingProxyType(decoded.all(watches, "watch", Watch)),
         said=frozenset(said),
+        delivered=MappingProxyType(_delivered(connection, long)),
         numbers=MappingProxyType(dict(numbers.all())),
         paused=paused or "",
     )
     return Kept(beat, books, now, _leaves_at(books, now))
+
+
+def _delivered(connection: Connection, since: datetime) -> dict[str, datetime]:
+    """When the questions about quiet cards last went out, by key."""
+    out = and_(OUTBOX.c.key.startswith(IDLE, autoescape=True), OUTBOX.c.sent > since)
+    rows = connection.execute(select(OUTBOX.c.key, func.max(OUTBOX.c.sent)).where(out).group_by(OUTBOX.c.key))
+    return {key: at if at.tzinfo is not None else at.replace(tzinfo=UTC) for key, at in rows}
 
 
 def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> Kept:
@@ -179,7 +196,7 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         kind = type(value)
         mine = new[kind] if kind in new else new.setdefault(kind, copied(old[kind]))
         mine[key_of(value)] = value
-        end = None if isinstance(value, Card | Machine) else until(value, now)
+        end = None if isinstance(value, Card | Machine | Watch) else until(value, now)
         if end is None:
             continue
         if end <= now:
@@ -197,6 +214,7 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         leases=after[Lease],
         moves=after[Move],
         agreements=after[Agreement],
+        watches=after[Watch],
         holds=(b.holds - frozenset(changes.drops)) | frozenset(changes.holds),
         said=b.said | once if once else b.said,
         numbers=MappingProxyType({**b.numbers, **dict(changes.numbers)}),

@@ -11,13 +11,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, select
 
+from bot.domain.inside import Hour, Minute
+from bot.domain.minutes import minutes_of
 from bot.domain.model import Reading
 from bot.edges.store.beside import READINGS, moved
 from bot.edges.store.codec import from_text, to_text
-from bot.edges.store.pen import put
-from bot.edges.store.tables import BootRow, OrderRow, ReadingRow, table
+from bot.edges.store.pen import add, put
+from bot.edges.store.tables import BootRow, HourRow, MinuteRow, OrderRow, ReadingRow, table
 
 READING, BOOT, ORDER = table(ReadingRow), table(BootRow), table(OrderRow)
+MINUTE, HOUR = table(MinuteRow), table(HourRow)
 
 SILENCE = timedelta(minutes=5)
 """After a silence of more than that nobody knows that nothing ran: "free since" begins anew."""
@@ -47,6 +50,7 @@ def take(connection: Connection, reading: Reading) -> Reading | None:
     heard = {"machine": done.machine, "boot_id": done.boot_id, "seq": done.seq, "first_at": first_at}
     put(connection, BOOT, [heard])
     put(connection, READING, [{"machine": done.machine, "body": to_text(done)}])
+    add(connection, MINUTE, [{"machine": m.machine, "at": m.at, "body": to_text(m)} for m in minutes_of(done)])
     moved(connection, READINGS)
     if boot is None and len(known) >= BOOTS_KEPT:
         old = and_(BOOT.c.machine == done.machine, BOOT.c.boot_id.in_([row.boot_id for row in known[BOOTS_KEPT - 1 :]]))
@@ -73,3 +77,15 @@ def take_orders(connection: Connection, machine: str, now: datetime) -> list[str
     rows = connection.execute(select(ORDER.c.word, ORDER.c.at).where(ORDER.c.machine == machine)).all()
     connection.execute(delete(ORDER).where(ORDER.c.machine == machine))
     return [row.word for row in sorted(rows, key=lambda r: (r.at, r.word)) if abs(now - row.at) <= ORDER_LIVES]
+
+
+def minutes(connection: Connection, after: int, limit: int) -> list[Minute]:
+    """Those behind ``after``, in the order of arrival."""
+    query = select(MINUTE.c.id, MINUTE.c.body).where(MINUTE.c.id > after).order_by(MINUTE.c.id).limit(limit)
+    return [replace(from_text(Minute, body), id=id) for id, body in connection.execute(query)]
+
+
+def hours(connection: Connection, machine: str, since: datetime) -> list[Hour]:
+    """The kept hours of a machine's devices, oldest first."""
+    query = select(HOUR).where(HOUR.c.machine == machine, HOUR.c.start >= since).order_by(HOUR.c.start, HOUR.c.uuid)
+    return [Hour(**row._mapping) for row in connection.execute(query)]

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, and_, delete, or_, select, update
 
 from bot.domain.draft import Changes
+from bot.domain.inside import Watch
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
 from bot.edges.store import outbox
 from bot.edges.store.beside import READINGS, moved
@@ -25,19 +26,20 @@ from bot.edges.store.books import (
     MOVE,
     REQUEST,
     SAID,
+    WATCH,
     WORD,
     over_at,
 )
 from bot.edges.store.codec import to_text
 from bot.edges.store.pen import add, put, say
-from bot.edges.store.tables import BootRow, LedgerRow, OrderRow, ReadingRow, TokenRow, table
+from bot.edges.store.tables import BootRow, HourRow, LedgerRow, MinuteRow, OrderRow, ReadingRow, TokenRow, table
 from bot.service.ports import Post
 
 LEDGER = table(LedgerRow)
-OF_A_GUEST = tuple(table(row) for row in (TokenRow, ReadingRow, BootRow, OrderRow))
+OF_A_GUEST = tuple(table(row) for row in (TokenRow, ReadingRow, BootRow, OrderRow, MinuteRow, HourRow))
 """What is forgotten with a machine that is removed."""
 
-ORDER = (Card, Machine, Request, Lease, Move, Agreement)
+ORDER = (Card, Machine, Request, Lease, Move, Agreement, Watch)
 """Tables that others point at come first."""
 
 
@@ -50,6 +52,8 @@ def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
     match value:
         case Card():
             return CARD, {"name": value.name, "body": body}
+        case Watch():
+            return WATCH, {"slot": value.slot, "body": body}
         case Machine():
             return MACHINE, {"uuid": value.uuid, "name": value.name, "removed": False, "body": body}
         case Request() | Lease() | Move() | Agreement():

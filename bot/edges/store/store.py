@@ -18,6 +18,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from bot.domain.draft import Changes
+from bot.domain.inside import Hour, Minute
 from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
 from bot.edges.store import beside, claims, intake, outbox, record, schema
 from bot.edges.store import books as shelf
@@ -233,6 +234,8 @@ class SqlStore:
         """It is out, and stands there."""
         with self._writing() as (connection, _):
             outbox.sent(connection, post, now)
+            if post.key.startswith(shelf.IDLE):
+                say(connection, record.NEXT_PULSE)  # the books tell when it was delivered
             if post.key and at is not None:
                 row = {"audience": post.to, "key": post.key, "channel": at.channel, "ts": at.ts}
                 put(connection, outbox.STANDING, [row])
@@ -290,6 +293,16 @@ class SqlStore:
     def readings(self) -> Mapping[MachineId, Reading]:
         """The latest reading of each machine."""
         return self.beside().readings
+
+    def minutes(self, after: int, limit: int = 20_000) -> list[Minute]:
+        """What guests said of their devices, behind a number."""
+        with self._gate.reading() as connection:
+            return intake.minutes(connection, after, limit)
+
+    def hours(self, machine: MachineId, since: datetime) -> list[Hour]:
+        """Hourly sums of a machine's devices."""
+        with self._gate.reading() as connection:
+            return intake.hours(connection, machine, since)
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
         """An order for the guest, given with the answer to its next word."""

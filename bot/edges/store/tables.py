@@ -300,6 +300,39 @@ class OrderRow(Row, table=True):
     at: datetime = at_column()
 
 
+class WatchRow(Row, table=True):
+    """The clocks of a lent device. One row a device: those of its next lease replace them."""
+
+    __tablename__ = "watch"
+    slot: str = Field(primary_key=True)
+    body: str = body_column()
+
+
+class MinuteRow(Row, table=True):
+    """What a reading said of one device; kept for days."""
+
+    __tablename__ = "minute"
+    __table_args__ = ({"sqlite_autoincrement": True},)  # the rules remember up to which number they have read
+    id: int | None = Field(default=None, primary_key=True)
+    machine: str = Field(index=True)
+    at: datetime = at_column(index=True)
+    body: str = body_column()
+
+
+class HourRow(Row, table=True):
+    """The sums of a device over an hour, kept when its minutes are gone."""
+
+    __tablename__ = "hour"
+    machine: str = Field(primary_key=True)
+    uuid: str = Field(primary_key=True)
+    start: datetime = Field(sa_type=Instant, primary_key=True)
+    measured_s: float
+    busy_s: float
+    top: float | None = None
+    energy_j: float | None = None
+    mem_mb: float | None = None
+
+
 # ---- the rest
 
 
