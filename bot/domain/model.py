@@ -570,7 +570,10 @@ class Reading:
     done_at: datetime | None = None  # `gpu done` was said in the guest (kept while the boot lasts)
     done_by: str = ""  # the user who said it
     check: Check | None = None  # the last check that a card computes (kept while the boot lasts)
-    check_at: datetime | None = None  # when it was told
+    check_at: datetime | None = None  # when it ended
+    agent: str = ""  # version of the agent that speaks; "" not told
+    agent_id: str = ""  # which agent speaks: made once for each place in which one keeps its state; "" not told
+    cpus: int | None = None  # processors of the machine; None: not told
 
 
 # ---- what is written ----------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ import pytest
 from bot.domain.model import Job, Login
 from bot.edges.store import SqlStore, open_store
 from bot.edges.telemetry import push
+from bot.edges.telemetry.push import intake, told
+from bot.edges.telemetry.push.router import BODY_MAX
 from bot.edges.web import Server, build
 from tests.edges.store_builders import M1, M2, Hands
 from tests.edges.waiting import until
@@ -126,7 +128,7 @@ def test_what_became_of_each_is_counted(say: Say, became: Counter[str]) -> None:
     say()
     say(token="wrong")
     say(b"no reading")
-    say(b"x" * (push.BODY_MAX + 1))
+    say(b"x" * (BODY_MAX + 1))
     assert became == {"taken": 2, "wrong_token": 1, "malformed": 1, "too_large": 1}
 
 
@@ -217,8 +219,8 @@ def test_a_machine_speaks_for_itself_alone(say: Say, store: SqlStore) -> None:
 
 def test_too_large(say: Say, store: SqlStore) -> None:
     fits = json.dumps(said()).encode()
-    assert say(fits + b" " * (push.BODY_MAX - len(fits))).status_code == 200
-    assert say(fits + b" " * (push.BODY_MAX - len(fits) + 1)).status_code == 413
+    assert say(fits + b" " * (BODY_MAX - len(fits))).status_code == 200
+    assert say(fits + b" " * (BODY_MAX - len(fits) + 1)).status_code == 413
     assert say(said(seq=2)).status_code == 200
 
 
@@ -237,21 +239,21 @@ def test_a_sender_that_goes_away_is_no_error(
 
 
 def test_too_often_is_each_machines_own(say: Say, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push, "A_SECOND", 0.001)
+    monkeypatch.setattr(intake, "A_SECOND", 0.001)
     store.set_token(M2, push.digest_of("token-of-machine-two-0123"), NOW)
-    codes = [say(said(seq=n)).status_code for n in range(int(push.BURST) + 2)]
-    assert codes == [200] * int(push.BURST) + [429, 429]
+    codes = [say(said(seq=n)).status_code for n in range(int(intake.BURST) + 2)]
+    assert codes == [200] * int(intake.BURST) + [429, 429]
     assert int(say().headers["retry-after"]) >= 1
     assert say(token="token-of-machine-two-0123").status_code == 200
 
 
 def test_after_a_while_again(monkeypatch: pytest.MonkeyPatch) -> None:
     at = [100.0]
-    monkeypatch.setattr(push.time, "monotonic", lambda: at[0])
-    bucket = push._Bucket(at=100.0)
-    assert [bucket.take() for _ in range(int(push.BURST))] == [0.0] * int(push.BURST)
+    monkeypatch.setattr(intake.time, "monotonic", lambda: at[0])
+    bucket = intake.Bucket(at=100.0)
+    assert [bucket.take() for _ in range(int(intake.BURST))] == [0.0] * int(intake.BURST)
     wait = bucket.take()
-    assert 0 < wait <= 1 / push.A_SECOND
+    assert 0 < wait <= 1 / intake.A_SECOND
     at[0] += wait + 1e-9
     assert bucket.take() == 0.0
     assert bucket.take() > 0
@@ -282,7 +284,7 @@ def test_after_a_while_again(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"jobs": [{}]}, "jobs.0.pid"),
         ({"jobs": [SAID["jobs"][0]] * 513}, "jobs"),
         ({"cards": [{"uuid": 5, "name": "x"}]}, "cards.0.uuid"),
-        ({"cards": [{"uuid": "x", "name": "x", "util_max": 101}]}, "cards.0.util_max"),
+        ({"cards": [{"uuid": "x", "name": "x", "util_max": -1}]}, "cards.0.util_max"),
         ({"cards": [{"uuid": "x", "name": "x" * 501}]}, "cards.0.name"),
         ({"logins": [{"user": "ada"}]}, "logins.0.since"),
     ],
@@ -321,7 +323,7 @@ def test_words_of_a_guest_are_one_short_line(say: Say, store: SqlStore) -> None:
     assert say(said(jobs=[job], cards=[card])).status_code == 200
     kept = store.readings()[M1]
     assert kept.jobs[0].name.startswith("a b [31m cx")
-    assert len(kept.jobs[0].name) == push.NAME_MAX
+    assert len(kept.jobs[0].name) == told.NAME_MAX
     assert kept.jobs[0].user == "<!channel>", "escaping is the business of whoever shows it"
     assert kept.faults == ("Tesla T4: xid 79",)
 

@@ -1,0 +1,90 @@
+"""The way in: ``POST /v1/readings`` with a machine's token, and what each is answered. Handed to the web server by wiring."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from starlette.requests import ClientDisconnect
+
+from bot.edges.telemetry.push.intake import Guests, Intake
+from bot.edges.telemetry.push.wire import ReadingIn, faults
+from bot.service.ports import StoreTrouble
+
+log = logging.getLogger("gpubot.readings")
+
+GONE_AWAY = 499
+"""Nobody reads this answer: the sender closed the connection before all was sent."""
+
+OUTCOMES = {
+    200: "taken", 401: "wrong_token", 413: "too_large", 422: "malformed", 429: "too_often", GONE_AWAY: "broken_off", 503: "not_kept",
+}  # fmt: skip
+"""What became of a reading, by the status of its answer."""
+
+BODY_MAX = 64 * 1024
+"""Bytes of one reading."""
+
+
+def router(
+    store: Guests,
+    now: Callable[[], datetime],
+    wake: Callable[[], None],
+    count: Callable[[str], None] = lambda _outcome: None,
+) -> APIRouter:
+    """``count`` is told what became of each (see OUTCOMES). ``POST /v1/readings``: 200 with orders, 401 bad token, 413 too large, 422 malformed, 429 too often, 503 not kept."""
+    intake = Intake(store, now, wake)
+    made = APIRouter()
+
+    @made.post("/v1/readings")
+    async def readings(request: Request) -> JSONResponse:
+        try:
+            answered = await answer(request)
+        except ClientDisconnect:
+            answered = _no(GONE_AWAY, "the sender went away")
+        except StoreTrouble as trouble:
+            log.error("a reading could not be kept: %s", trouble)
+            answered = _no(503, "it cannot be kept just now; send it again", {"retry-after": "30"})
+        count(OUTCOMES[answered.status_code])
+        return answered
+
+    async def answer(request: Request) -> JSONResponse:
+        machine = await run_in_threadpool(intake.machine, request.headers.get("authorization", ""))
+        if machine is None:
+            return _no(
+                401,
+                "no machine has this token; an admin makes one with `machine token`",
+                {"www-authenticate": "Bearer"},
+            )
+        wait = intake.wait(machine)
+        if wait > 0:
+            return _no(429, "too often", {"retry-after": "1"})
+        body = await _body(request)
+        if body is None:
+            return _no(413, f"too large: at most {BODY_MAX} bytes", {"connection": "close"})
+        try:
+            said = ReadingIn.model_validate_json(body)
+        except ValidationError as error:
+            return _no(422, faults(error))
+        return JSONResponse({"orders": await run_in_threadpool(intake.take, machine, said)})
+
+    return made
+
+
+async def _body(request: Request) -> bytes | None:
+    """The body; None if it is larger than allowed, of which no more than that is read."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > BODY_MAX:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _no(status: int, detail: object, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": detail}, status, headers)
