@@ -169,6 +169,11 @@ class Draft:
 
     # ---- reading
 
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The counters as they are by now; they move by ``number`` alone."""
+        return MappingProxyType(self._numbers)
+
     def holder(self, slot: SlotId, turn: Turn) -> str | None:
         """The label that has, or is next for, a slot."""
         return next((h.label for h in self.holds if h.slot == slot and h.turn is turn), None)

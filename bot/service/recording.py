@@ -45,7 +45,9 @@ def books_of(draft: Draft) -> Books:
         leases=copied(draft.leases),
         moves=copied(draft.moves),
         agreements=copied(draft.agreements),
+        watches=copied(draft.watches),
         holds=frozenset(draft.holds),
+        numbers=dict(draft.numbers),
         paused=draft.paused,
     )
 

@@ -1,7 +1,8 @@
 """What happened, in words: one sentence-maker for each :class:`NewsKind`.
 
 Called when a transaction is recorded (``desk`` and ``rounds``). It looks up the sentence; the sentences stand in ``news_line``
-(a place in line, an offer), ``news_cards`` (a card that somebody has), ``news_people`` (owners, and who acted for whom) and ``news_machines`` (restarts, machines, the world).
+(a place in line, an offer), ``news_cards`` (a card that somebody has), ``news_people`` (owners, and who acted for whom) ``news_machines`` (restarts, machines, the
+world), ``news_idle`` (cards that do nothing) and ``news_inside`` (what else guests say of cards).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bot.domain.model import Books
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service.ports import Reply
-from bot.service.words import news_cards, news_line, news_machines, news_people
+from bot.service.words import news_cards, news_idle, news_inside, news_line, news_machines, news_people
 from bot.service.words.telling import Telling
 
 SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
@@ -67,6 +68,16 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.HOST_AWAY: news_machines.host_away,
     NewsKind.VCENTER_BACK: news_machines.vcenter_back,
     NewsKind.CLOCK_JUMP: news_machines.clock_jump,
+    NewsKind.NUDGE: news_idle.nudge,
+    NewsKind.NUDGE_OVER: news_idle.nudge_over,
+    NewsKind.TAKEN_BACK: news_idle.taken_back,
+    NewsKind.CANNOT_SEE: news_inside.cannot_see,
+    NewsKind.GUEST_FAULT: news_inside.guest_fault,
+    NewsKind.OTHER_CARD: news_inside.other_card,
+    NewsKind.TWO_SPEAKERS: news_inside.two_speakers,
+    NewsKind.LEFT_SO: news_inside.left_so,
+    NewsKind.DONE_INSIDE: news_inside.done_inside,
+    NewsKind.NUDGE_EVIDENCE: news_inside.nudge_evidence,
 }
 """The sentence of each kind; a test asks that none is missing."""
 
