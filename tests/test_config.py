@@ -12,9 +12,9 @@ import pytest
 
 from bot.config import Settings, SettingsError, load
 from bot.config.mistakes import EXAMPLES
-from bot.config.policy import ELSEWHERE, example_of_policy
+from bot.config.policy import ELSEWHERE, IDLE, POLICY
 from bot.config.values import read_days, read_duration, read_hours, read_span, read_time
-from bot.domain.policy import Policy
+from bot.domain.policy import IdlePolicy, Policy
 
 Mistakes = list[str]
 
@@ -146,11 +146,11 @@ def test_no_file_at_all(folder: Path) -> None:
         load(folder / "other.toml")
 
 
-@pytest.mark.parametrize("f", [f for f in fields(Policy) if f.name != "kinds"], ids=lambda f: f.name)
+@pytest.mark.parametrize("f", [f for f in fields(Policy) if f.name not in ("kinds", "idle")], ids=lambda f: f.name)
 def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
     """By its name, in the units in which the default is told; and the default told so is the default."""
     shown = {"level": "watch"} if f.name == "level" else {}  # the careful one is proposed, whatever the default
-    assert read(folder, f"[policy]\n{example_of_policy(f.name)}\n").policy() == replace(Policy(), **shown)
+    assert read(folder, f"[policy]\n{POLICY.example(f.name)}\n").policy() == replace(Policy(), **shown)
     other = {
         "zone": ('"Asia/Tokyo"', "Asia/Tokyo"),
         "command": ('"/x"', "/x"),
@@ -167,6 +167,60 @@ def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
     times = {name: ('"12:34"', time(12, 34)) for name in ("working_start", "working_end", "night_start", "night_end")}
     written, value = (other | times).get(f.name, ('"16 days"', timedelta(days=16)))
     assert getattr(read(folder, f"[policy]\n{f.name} = {written}\n").policy(), f.name) == value
+
+
+@pytest.mark.parametrize("f", fields(IdlePolicy), ids=lambda f: f.name)
+def test_every_number_of_quiet_cards_can_be_written(folder: Path, f: Any) -> None:
+    left_open = {f.name: False} if f.default is None else {}
+    assert read(folder, f"[idle]\n{IDLE.example(f.name)}\n").policy().idle == replace(IdlePolicy(), **left_open)
+    other: dict[str, tuple[str, object]] = {
+        "nudge": ("true", True),
+        "expect_mig": ("true", True),
+        "expect_ecc": ("true", True),
+        "quiet_below": ("7", 7.0),
+        "stretch": ("1.5", 1.5),
+        "loading_above": ("0.75", 0.75),
+        "coverage": ("1", 1.0),
+        "asked_a_day": ("7", 7),
+        "evidence_days": ("7", 7),
+        "first": ('"45 min"', timedelta(minutes=45)),
+        "second": ('"100 min"', timedelta(minutes=100)),
+        "take_back_quiet": ('"3 h"', timedelta(hours=3)),
+        "withdraw_busy": ('"2 min"', timedelta(minutes=2)),
+        "withdraw_within": ('"20 min"', timedelta(minutes=20)),
+        "take_back_gap": ('"3 min"', timedelta(minutes=3)),
+        "blind_holder": ('"2 h"', timedelta(hours=2)),
+        "blind_admins": ('"2 d"', timedelta(days=2)),
+    }
+    written, value = other.get(f.name, ('"77 min"', timedelta(minutes=77)))
+    assert getattr(read(folder, f"[idle]\n{f.name} = {written}\n").policy().idle, f.name) == value
+
+
+def test_the_environment_switches_the_questions_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUBOT_IDLE__NUDGE", "true")
+    monkeypatch.setenv("GPUBOT_IDLE_COVERAGE", "0.9")
+    idle = read(folder, "[idle]\nnudge = false\n").policy().idle
+    assert (idle.nudge, idle.coverage) == (True, 0.9)
+
+
+CONTRARY = [
+    ("first = '2 min'", '[idle] first is shorter than three readings of a guest ("3 min"), which decide nothing; write: first = "1 h"'),
+    ("never_opened = '179 s'", "[idle] never_opened is shorter than three readings"),
+    ("second = '1 h'", '[idle] second is not later than first; write: second = "2 h"'),
+    ("first = '3 h'\nsecond = '2 h'\ntake_back_quiet = '6 h'", '[idle] second is not later than first; write: second = "6 h"'),
+    ("second = '4 h'", "[idle] take_back_quiet is shorter than second, which is the warning of it"),
+    ("withdraw_busy = '11 min'", '[idle] withdraw_busy is longer than withdraw_within; write: withdraw_busy = "3 min"'),
+    ("blind_holder = '2 d'", '[idle] blind_holder is longer than blind_admins; write: blind_holder = "1 h"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), CONTRARY, ids=[text.partition(" ")[0] for text, _ in CONTRARY])
+def test_contrary_numbers_of_quiet_cards_are_refused_with_the_line_to_write(folder: Path, text: str, said: str) -> None:
+    (found,) = mistakes(folder, f"[idle]\n{text}\n")
+    assert found.startswith(said)
+    written = tomllib.loads(text) | tomllib.loads(found.partition("write: ")[2])
+    lines = "\n".join(f'{key} = "{value}"' for key, value in written.items())
+    read(folder, f"[idle]\n{lines}\n")  # the line that is proposed is accepted
 
 
 def test_a_number_is_written_in_one_place(folder: Path) -> None:
@@ -516,6 +570,21 @@ bind = "0.0.0.0:80"
         ("[policy]\nreminders = []", "[policy] reminders is no list of durations"),
         ("[policy]\nlevel = 'on'", "[policy] level is none of watch, hands, act"),
         ("[policy]\nkinds = 1", "[policy] kinds has a section of its own; write: [kinds]"),
+        ("[policy]\nidle = 1", "[policy] idle has a section of its own; write: [idle] with nudge = true"),
+        ("[idle]\nnudge = 'yes'", "[idle] nudge is a text, not true or false; write: nudge = false"),
+        ("[idle]\nnudge = 'true'", "[idle] nudge is a text, not true or false; write: nudge = true"),
+        ("[idle]\nexpect_ecc = 'false'", "[idle] expect_ecc is a text, not true or false; write: expect_ecc = false"),
+        ("[idle]\nnudge = 1", "[idle] nudge is neither true nor false; write: nudge = false"),
+        ("[idle]\nnuge = true", "[idle] nuge is no setting; write: nudge = true"),
+        (
+            "[idle]\ncoverage = 80",
+            "[idle] coverage is not more than 0 and at most 1 (a share of the time); write: coverage = 0.8",
+        ),
+        ("[idle]\ncoverage = '0.7'", "[idle] coverage is a text, not a number; write: coverage = 0.7"),
+        ("[idle]\nstretch = 0.5", "[idle] stretch is not at least 1 and at most 10 (a factor); write: stretch = 2.0"),
+        ("[idle]\nquiet_below = nan", "[idle] quiet_below is not more than 0 and at most 50"),
+        ("[idle]\nfirst = 60", "[idle] first is no duration"),
+        ("nudge = true", "nudge stands in no section; write: [idle] in a line above it"),
         ("[policy]\nfoo = 1", "[policy] foo is no setting; "),
     ],
 )

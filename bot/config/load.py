@@ -18,10 +18,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot.config.lacking import lacking, lacking_besides
 from bot.config.mistakes import SettingsError, example, in_environment, to_do
-from bot.config.policy import ELSEWHERE, example_of_policy, read_policy
+from bot.config.policy import ELSEWHERE, NUMBERS, read_idle, read_policy
 from bot.config.sections import Site, Slack, Store, VCenter, Web
 from bot.config.values import nearest, read_kinds
-from bot.domain.policy import Policy
+from bot.domain.policy import IdlePolicy, Policy
 
 FILE = "gpubot.toml"
 PREFIX = "GPUBOT_"
@@ -58,8 +58,8 @@ Where = tuple[str, ...]
 
 def keys_of(section: str) -> tuple[str, ...]:
     """What may be written in a section; () anything."""
-    if section == "policy":
-        return tuple(name for name in Policy.__dataclass_fields__ if name != "kinds")
+    if section in NUMBERS:
+        return NUMBERS[section].names()
     if section == "vcenter":
         return tuple(VCenter.model_fields)
     return tuple(SECTIONS[section].model_fields) if section in SECTIONS else ()
@@ -76,7 +76,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[Where, tuple[str, str]]
         if not name.startswith(PREFIX):
             continue
         section, _, rest = name[len(PREFIX) :].lower().replace("__", "_").partition("_")
-        if section not in (*SECTIONS, "policy", "vcenter") or not rest:
+        if section not in (*SECTIONS, *NUMBERS, "vcenter") or not rest:
             continue
         where: Where = (section, rest)
         if section == "vcenter":
@@ -115,7 +115,7 @@ class Settings(BaseSettings):
     vcenter: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")], VCenter] = {}  # by name
     kinds: Annotated[dict[str, str], AfterValidator(read_kinds)] = {"10de:1eb8": "T4"}  # PCI ids -> what people ask for
     teams: dict[str, Any] = {}  # reserved
-    idle: dict[str, Any] = {}  # reserved
+    quiet: Annotated[dict[str, Any], AfterValidator(read_idle)] = Field(default={}, alias="idle")  # as written
     numbers: Annotated[dict[str, Any], AfterValidator(read_policy)] = Field(default={}, alias="policy")  # as written
     store: Store = Store()
     web: Web = Web()
@@ -145,6 +145,7 @@ class Settings(BaseSettings):
             "command": self.slack.command,
             "level": self.site.level,
             "kinds": self.kinds,
+            "idle": IdlePolicy(**self.quiet),
         }
         return Policy(**{**placed, **self.numbers})
 
@@ -298,20 +299,20 @@ def _secrets_in(raw: dict[str, Any]) -> list[str]:
 
 
 def _in_quotes(raw: dict[str, Any]) -> list[str]:
-    """Lists and whole numbers that are written as one text, as the environment has them: a mistake each, and taken out."""
+    """Lists, numbers, true and false that are written as one text, as the environment has them: a mistake each, and taken out."""
     found = []
-    parts = _tables(raw)
-    if isinstance(raw.get("policy"), dict):
-        parts.append(("policy", raw["policy"]))
+    parts = _tables(raw) + [(name, raw[name]) for name in NUMBERS if isinstance(raw.get(name), dict)]
     for name, part in parts:
         for key in list(part):
             value, wanted = part[key], _wanted(name, key)
             if not isinstance(value, str) or wanted is None:
                 continue
             del part[key]
-            if wanted is int:
-                line = f"{key} = {value.strip()}" if value.strip().isdigit() else _example(name, key)
-                found.append(f"[{name}] {key} is a text, not a whole number; write: {line}")
+            if wanted in PLAIN:
+                form, what = PLAIN[wanted]
+                plain = re.fullmatch(form, value.strip().lower())
+                line = f"{key} = {plain[0]}" if plain else _example(name, key)
+                found.append(f"[{name}] {key} is a text, not {what}; write: {line}")
             else:
                 words = [word.strip().removeprefix("@") for word in value.split(",") if word.strip()]
                 good = words and all(re.fullmatch(r"[\w. -]+", word) for word in words)
@@ -324,18 +325,29 @@ def _in_quotes(raw: dict[str, Any]) -> list[str]:
     return found
 
 
+PLAIN: dict[type, tuple[str, str]] = {
+    int: (r"\d+", "a whole number"),
+    float: (r"\d+(\.\d+)?", "a number"),
+    bool: (r"true|false", "true or false"),
+}
+"""What stands in the file without quotes: its form, and what it is."""
+
+
 def _wanted(section: str, key: str) -> type | None:
-    """Whether a setting is a list of names or a whole number; None: something else (durations may share a text), or no setting."""
+    """Whether a setting is a list of names or one of PLAIN; None: something else (durations may share a text), or no setting."""
     if (section, key) == ("site", "admins"):
         return list
     if section.startswith("vcenter.") and key == "port":
         return int
-    number = section == "policy" and type(getattr(Policy(), key, None)) is int
-    return int if number else None
+    if section not in NUMBERS or key not in keys_of(section):
+        return None
+    default = getattr(NUMBERS[section].default, key)
+    plain = bool if default is None else type(default)  # what may be left open is a yes or a no
+    return plain if plain in PLAIN else None
 
 
 def _example(section: str, key: str) -> str:
-    return example_of_policy(key) if section == "policy" else example(*section.split("."), key)
+    return NUMBERS[section].example(key) if section in NUMBERS else example(*section.split("."), key)
 
 
 def _has_password(url: str) -> bool:
@@ -439,7 +451,7 @@ def _name(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
 def _unknown(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
     """A key that nobody knows, and the one that was probably meant."""
     if len(where) == 1:
-        home = next((name for name in ("site", "slack", "policy", "web") if where[0] in keys_of(name)), None)
+        home = next((name for name in ("site", "slack", "policy", "idle", "web") if where[0] in keys_of(name)), None)
         if home is not None:
             return f"{where[0]} stands in no section; write: [{home}] in a line above it"
         near = nearest(where[0], NAMES)
@@ -451,5 +463,5 @@ def _unknown(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
     if where in said:
         right = (PREFIX + "_".join((*where[:-1], near))).upper().replace("-", "_")
         return f"{said[where][0]} (environment) is no setting; write: {right}"
-    line = example_of_policy(near) if where[0] == "policy" else example(*where[:-1], near)
+    line = _example(".".join(where[:-1]), near)
     return f"{_name(where, said)} is no setting; write: {line}"

@@ -1,16 +1,17 @@
-"""``[policy]``: every number of the rules by its name, in human units."""
+"""``[policy]`` and ``[idle]``: every number of the rules by its name, in human units."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from datetime import time, timedelta
 from typing import Any, get_type_hints
 
 from pydantic_core import PydanticCustomError
 
 from bot.config.values import WORKDAYS, nearest, read_days, read_duration, read_durations, read_time, read_zone, wrong
-from bot.domain.policy import Policy
+from bot.domain.policy import IdlePolicy, Policy
 
 ELSEWHERE = {
     "zone": ("site", "zone"),
@@ -25,31 +26,69 @@ ELSEWHERE = {
 """Fields of the policy that have a better place, which is named if both are written."""
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """A section whose keys are the fields of a dataclass of the rules' numbers."""
+
+    section: str  # as it stands in the file, without brackets
+    default: Policy | IdlePolicy  # what holds where nothing is written
+    apart: Mapping[str, str]  # fields that have a section of their own -> the line to write there
+
+    def names(self) -> tuple[str, ...]:
+        """What may be written."""
+        return tuple(f.name for f in fields(self.default) if f.name not in self.apart)
+
+    def example(self, name: str) -> str:
+        """A line that works: the default; of the level the careful one."""
+        if name == "level":
+            return f'level = "{LEVELS[0]}"'
+        value = getattr(self.default, name)
+        return f"{name} = {in_units(False if value is None else value)}"
+
+    def read(self, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """The fields in human units, and all mistakes."""
+        hints = get_type_hints(type(self.default))
+        found: dict[str, Any] = {}
+        mistakes = []
+        for name, value in raw.items():
+            if name in self.apart:
+                mistakes.append(f"[{self.section}] {name} has a section of its own; write: {self.apart[name]}")
+                continue
+            if name not in hints:
+                near = nearest(name, self.names())
+                kept = isinstance(value, bool) and near is not None and isinstance(getattr(self.default, near), bool)
+                example = f"{near} = {in_units(value)}" if kept else self.example(near) if near else ""
+                line = f"write: {example}" if near else f"there are {', '.join(self.names())}"
+                mistakes.append(f"[{self.section}] {name} is no setting; {line}")
+                continue
+            try:
+                found[name] = _readers(hints[name], name)(value)
+            except PydanticCustomError as error:
+                said = error.context or {}
+                line = f'{name} = "{said["instead"]}"' if said["instead"] else self.example(name)
+                mistakes.append(f"[{self.section}] {name} {said['what']}; write: {line}")
+        return found, mistakes
+
+
+POLICY = Numbers("policy", Policy(), {"kinds": '[kinds] with "10de:1eb8" = "T4"', "idle": "[idle] with nudge = true"})
+IDLE = Numbers("idle", IdlePolicy(), {})
+NUMBERS = {numbers.section: numbers for numbers in (POLICY, IDLE)}
+"""The sections of numbers."""
+
+
 def read_policy(raw: dict[str, Any]) -> dict[str, Any]:
     """The fields of ``Policy`` in human units. All mistakes at once."""
-    hints = get_type_hints(Policy)
-    found: dict[str, Any] = {}
-    mistakes = []
-    for name, value in raw.items():
-        if name == "kinds":
-            mistakes.append('[policy] kinds has a section of its own; write: [kinds] with "10de:1eb8" = "T4"')
-            continue
-        if name not in hints:
-            near = nearest(name, hints)
-            line = (
-                f"write: {example_of_policy(near)}"
-                if near
-                else f"there are {', '.join(n for n in hints if n != 'kinds')}"
-            )
-            mistakes.append(f"[policy] {name} is no setting; {line}")
-            continue
-        try:
-            found[name] = _readers(hints[name], name)(value)
-        except PydanticCustomError as error:
-            said = error.context or {}
-            line = f'{name} = "{said["instead"]}"' if said["instead"] else example_of_policy(name)
-            mistakes.append(f"[policy] {name} {said['what']}; write: {line}")
+    found, mistakes = POLICY.read(raw)
     mistakes += _contrary(found)
+    if mistakes:
+        raise wrong("", *mistakes)
+    return found
+
+
+def read_idle(raw: dict[str, Any]) -> dict[str, Any]:
+    """The fields of ``IdlePolicy`` in human units. All mistakes at once."""
+    found, mistakes = IDLE.read(raw)
+    mistakes += _idle_contrary(IdlePolicy(**found))
     if mistakes:
         raise wrong("", *mistakes)
     return found
@@ -66,6 +105,46 @@ def _contrary(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+READING = timedelta(seconds=60)
+"""How often a guest speaks. A time that is not three of these long would be decided by one or two readings."""
+
+
+def _idle_contrary(idle: IdlePolicy) -> list[str]:
+    """Numbers of quiet cards that make no sense together, each with the line to write."""
+    found = [
+        f"[idle] {name} is shorter than three readings of a guest ({in_units(3 * READING)}), which decide nothing; write: {IDLE.example(name)}"
+        for name in ("first", "never_opened", "take_back_quiet", "withdraw_within")
+        if getattr(idle, name) < 3 * READING
+    ]
+    if idle.second <= idle.first:
+        found.append(f"[idle] second is not later than first; write: second = {in_units(2 * idle.first)}")
+    if idle.take_back_quiet < idle.second:
+        found.append(
+            "[idle] take_back_quiet is shorter than second, which is the warning of it: it would be due before anybody is warned; "
+            f"write: take_back_quiet = {in_units(idle.second)}"
+        )
+    pairs = (
+        ("withdraw_busy", "withdraw_within"),
+        ("take_back_gap", "take_back_quiet"),
+        ("blind_holder", "blind_admins"),
+    )
+    found += [
+        f"[idle] {a} is longer than {b}; write: {a} = {in_units(min(getattr(IdlePolicy(), a), getattr(idle, b)))}"
+        for a, b in pairs
+        if getattr(idle, a) > getattr(idle, b)
+    ]
+    return found
+
+
+RANGES: dict[str, tuple[float, float, str]] = {
+    "quiet_below": (0.0, 50.0, "percent of an engine"),
+    "stretch": (1.0, 10.0, "a factor"),
+    "loading_above": (0.0, 64.0, "a share of a core"),
+    "coverage": (0.0, 1.0, "a share of the time"),
+}
+"""Fields that are no whole numbers: from (of the shares more than that), up to, and what they are."""
+
+
 def _readers(hint: Any, name: str) -> Callable[[Any], Any]:
     if name == "zone":
         return lambda v: read_zone(str(v))
@@ -73,14 +152,45 @@ def _readers(hint: Any, name: str) -> Callable[[Any], Any]:
         return read_level
     if name == "command":
         return lambda v: read_match(v, r"/[a-z0-9_-]{1,31}", "is no slash command")
+    if name in RANGES:
+        return lambda v: read_number(v, *RANGES[name])
     kinds: dict[Any, Callable[[Any], Any]] = {
         timedelta: read_duration,
         time: read_time,
         int: read_count,
+        bool: read_flag,
+        bool | None: read_flag,
         frozenset[int]: read_days,
         tuple[timedelta, ...]: read_durations,
     }
     return kinds[hint]
+
+
+FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def read_flag(value: object) -> bool:
+    """True or false; from the environment also as a word."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in FLAGS:
+        return FLAGS[value.strip().lower()]
+    raise wrong("is neither true nor false")
+
+
+def read_number(value: object, least: float, most: float, what: str) -> float:
+    """A number in a range; more than ``least`` where that is 0."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise wrong(f"is no number ({what})") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong(f"is no number ({what})")
+    number = float(value)
+    if not (least <= number <= most and (least > 0 or number > 0)):
+        raise wrong(f"is not {'more than 0' if least == 0 else f'at least {least:g}'} and at most {most:g} ({what})")
+    return number
 
 
 def read_match(value: object, pattern: str, what: str) -> str:
@@ -123,14 +233,9 @@ def in_units(value: object) -> str:
             return "[" + ", ".join(f'"{WORKDAYS[d]}"' for d in sorted(value)) + "]"
         case tuple():
             return "[" + ", ".join(in_units(v) for v in value) + "]"
+        case bool():
+            return "true" if value else "false"
         case str():
             return f'"{value}"'
         case _:
             return str(value)
-
-
-def example_of_policy(name: str) -> str:
-    """A line of ``[policy]`` that works: the default; of the level the careful one."""
-    if name == "level":
-        return f'level = "{LEVELS[0]}"'
-    return f"{name} = {in_units(getattr(Policy(), name))}"
