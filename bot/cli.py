@@ -108,7 +108,23 @@ def pause(
 
 
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""The stand-ins read their own options, so that ``python -m bot.local.slack`` takes the same ones."""
+"""The stand-ins and what runs in guests read their own options, so that ``python -m bot.local.slack`` takes the same ones."""
+
+
+@app.command("check", context_settings=PASSED_ON, add_help_option=False)
+def check(ctx: typer.Context) -> None:
+    """In a guest: does its card work with TensorFlow? Without a card, the same on the processor."""
+    from bot.guest.check.main import main as run_check
+
+    raise typer.Exit(run_check(ctx.args, "gpubot check"))
+
+
+@app.command("guest-kit", context_settings=PASSED_ON, add_help_option=False)
+def guest_kit(ctx: typer.Context) -> None:
+    """Write what a guest needs into a folder: the agent, `gpu`, the check, a systemd unit, install.sh, a page."""
+    from bot.guest.kit.main import main as write_kit
+
+    raise typer.Exit(write_kit(ctx.args, "gpubot guest-kit"))
 
 
 @local.command("vcenter", context_settings=PASSED_ON, add_help_option=False)

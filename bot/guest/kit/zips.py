@@ -1,0 +1,77 @@
+"""Single-file programs: parts of this package in a zip that Python runs, the same bytes on every machine.
+
+Called by ``main.py``. Stored, not compressed, with one date and sorted names, so that two kits of one version can be compared.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import bot
+
+PACKAGE = Path(bot.__file__).absolute().parent
+SHEBANG = b"#!/usr/bin/env python3\n"
+DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
+BINDING = "pynvml.py"
+LICENCE = "LICENSE-nvidia-ml-py.txt"
+
+
+class KitError(Exception):
+    """The kit cannot be written; in words for the person who asked for it."""
+
+
+def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes]) -> bytes:
+    """A zip with a first line that runs it.
+
+    `start` is "module:function", a function that takes the arguments and returns an exit code; `rooms` are folders of ``bot/guest``;
+    `extra` are further files by their names.
+    """
+    module, _, function = start.partition(":")
+    files = {"__main__.py": _main(module, function), **sources(rooms), **extra}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, DATE)
+            entry.create_system, entry.external_attr = 3, 0o100644 << 16
+            archive.writestr(entry, files[name])
+    return SHEBANG + made.getvalue()
+
+
+def _main(module: str, function: str) -> bytes:
+    """What runs first. An old Python says so in one line instead of a traceback."""
+    return (
+        "import sys\n"
+        "if sys.version_info < (3, 9):\n"
+        "    sys.exit('needs Python 3.9 or newer; this is ' + sys.version.split()[0])\n"
+        f"from {module} import {function}\n"
+        f"sys.exit({function}(sys.argv[1:]))\n"
+    ).encode()
+
+
+def sources(rooms: Iterable[str]) -> dict[str, bytes]:
+    """The files of some rooms of ``bot/guest``, and the packages around them, by their names in the zip."""
+    guest = PACKAGE / "guest"
+    paths = [PACKAGE / "__init__.py", guest / "__init__.py"]
+    for room in rooms:
+        paths += [
+            path
+            for path in (guest / room).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+        ]
+    return {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in paths}
+
+
+def binding() -> dict[str, bytes]:
+    """The binding to the driver's library, and its licence, which its own first lines hold. Raises KitError."""
+    found = importlib.util.find_spec("pynvml")
+    path = Path(found.origin) if found and found.origin else None
+    text = path.read_text("utf-8") if path and path.name == BINDING else ""
+    licence = text.partition("#####\n")[2].partition("#####\n")[0]
+    if path is None or "Redistribution and use" not in licence:
+        raise KitError("nvidia-ml-py is not installed here, and the kit takes it along: pip install nvidia-ml-py")
+    lines = [line.removeprefix("#").removeprefix(" ") for line in licence.splitlines()]
+    return {BINDING: path.read_bytes(), LICENCE: ("\n".join(lines).strip() + "\n").encode()}
