@@ -11,6 +11,12 @@ GET  /_drive/events                       server-sent events: ``state`` with the
 POST /_drive/vm/NAME/power                ``{"do": on|off|shutdown|reboot|stop|suspend, "user"?}``; by default a person does it
 POST /_drive/vm/NAME/job                  ``{"user", "name"?, "gpu"?: bool, "cards"?: n, "duration_s"?}`` -> ``{"pid"}``
 DELETE /_drive/vm/NAME/job?pid=N          ends one program, or all without pid
+POST /_drive/vm/NAME/activity             ``{"do": plain name, "user", "name"?, "cards"?: n, "first"?: n, "duration_s"?, "works_s"?}`` -> ``{"pid"}``
+DELETE /_drive/vm/NAME/activity?do=NAME   ends the programs of one activity, or all without a name
+POST /_drive/vm/NAME/condition            ``{"name": plain name, "on"?: bool}``: broken card, silent agent, ...
+POST /_drive/vm/NAME/done                 ``{"user"}``: somebody says `gpu done` inside
+GET  /_drive/plain                        what can be started and switched by plain name: activities, conditions
+GET  /_drive/owing                        ``{"vms": [names]}`` whose agents owe a reading: due, or not taken by the bot yet
 POST /_drive/vm/NAME/login | logout       ``{"user"}``
 POST /_drive/vm/NAME/agent                ``{"url", "token"}``: installs the agent
 POST /_drive/vm/NAME/guest                switches by name, see ``bot.local.guests.Habits``
@@ -47,6 +53,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from bot.local.guests import ACTIVITIES, CONDITIONS
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.planned import Planned
@@ -88,6 +95,8 @@ class Actions:
             ("POST", "privileges"): self._privileges,
             ("POST", "away"): lambda b: self.server.reach.set(str(b["how"])),
             ("POST", "host"): lambda b: self.hands.host(**b),
+            ("GET", "plain"): lambda _: plain(),
+            ("GET", "owing"): lambda _: {"vms": sorted(g.name for g in list(self.world.guests.values()) if g.owes())},
         }
         return table.get((method, path))
 
@@ -125,6 +134,10 @@ class Actions:
             ("POST", "power"): lambda b: hands.power(name, **b),
             ("POST", "job"): lambda b: self._job(name, b),
             ("DELETE", "job"): lambda b: self._end_job(name, b),
+            ("POST", "activity"): lambda b: self._activity(name, b),
+            ("DELETE", "activity"): lambda b: {"ended": self._guest(name).stop_job(do=str(b.get("do", "")))},
+            ("POST", "condition"): lambda b: self._guest(name).condition(str(b["name"]), bool(b.get("on", True))),
+            ("POST", "done"): lambda b: self._guest(name).done(str(b["user"])),
             ("POST", "login"): lambda b: self._guest(name).login(str(b["user"])),
             ("POST", "logout"): lambda b: self._guest(name).logout(str(b["user"])),
             ("POST", "agent"): lambda b: self._guest(name).employ(str(b["url"]), str(b["token"])),
@@ -153,8 +166,20 @@ class Actions:
             raise ValueError(f"unknown: {', '.join(unknown)}")
         return {"pid": self._guest(name).start_job(**{**known, "user": str(body["user"]), **body})}
 
+    def _activity(self, name: str, body: Body) -> Answer:
+        do, user = str(body.pop("do")), str(body.pop("user"))
+        return {"pid": self._guest(name).start(do, user, **body)}
+
     def _end_job(self, name: str, body: Body) -> Answer:
         return {"ended": self._guest(name).stop_job(int(body["pid"]) if "pid" in body else None)}
+
+
+def plain() -> Answer:
+    """What can be started and switched in a guest, with a few words on each; only what is offered to people."""
+    return {
+        "activities": [{"name": a.name, "what": a.what, "gpu": a.gpu} for a in ACTIVITIES.values() if a.listed],
+        "conditions": [{"name": name, "what": c.what} for name, c in CONDITIONS.items()],
+    }
 
 
 class Drive(Listening):

@@ -1,6 +1,6 @@
 """How a simulated guest sends its readings to the bot: plain HTTP, in order, patient while the bot is away.
 
-Called by ``guests``. One small thread a guest that is on and has been given an address. Says nothing when the bot does
+Called by ``guest``. One small thread a guest that is on and has been given an address. Says nothing when the bot does
 not answer: the next try follows.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +23,19 @@ TIMEOUT_S = 5.0  # real seconds for one post
 class Postman:
     """Sends readings to ``url`` (``http://127.0.0.1:8080/v1/readings`` or its root) with a machine's token."""
 
-    def __init__(self, url: str, token: str, orders: Callable[[list[str]], None]) -> None:
-        """``orders`` is called with what the bot orders, in this thread."""
+    def __init__(
+        self, url: str, token: str, orders: Callable[[list[str]], None], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """
+        :param orders: called with what the bot orders, in this thread
+        :param now: seconds, by which a reading tells how long it waited here
+        """
         split = urlsplit(url)
         self._host, self._port = split.hostname or "127.0.0.1", split.port or 80
         self._path = split.path if split.path not in ("", "/") else "/v1/readings"
-        self._token, self._orders = token, orders
+        self._token, self._orders, self._now = token, orders, now
         self._cond = threading.Condition()
-        self._queue: deque[dict[str, Any]] = deque(maxlen=KEEP)
+        self._queue: deque[tuple[float, dict[str, Any]]] = deque(maxlen=KEEP)  # made when, and what
         self._closed = False
         self._ready = threading.Event()  # set by close: ends a pause at once
         self.sent, self.refused, self.away = 0, 0, 0  # readings taken, refused with 4xx, tries that met nobody
@@ -39,8 +45,14 @@ class Postman:
     def post(self, reading: dict[str, Any]) -> None:
         """Send ``reading`` after those that wait."""
         with self._cond:
-            self._queue.append(reading)
+            self._queue.append((self._now(), reading))
             self._cond.notify_all()
+
+    @property
+    def waiting(self) -> int:
+        """Readings that the bot has not answered yet."""
+        with self._cond:
+            return len(self._queue)
 
     def close(self) -> None:
         """Send nothing more: the machine is off."""
@@ -51,24 +63,25 @@ class Postman:
 
     def _run(self) -> None:
         pause = RETRY_S
-        while (reading := self._first()) is not None:
-            status, orders = self._send(reading)
+        while (first := self._first()) is not None:
+            made, reading = first
+            status, orders = self._send(reading | {"age_s": round(max(0.0, self._now() - made), 3)})
             if status is None or status == 429 or status >= 500:
                 self.away += 1
                 self._ready.wait(pause)
                 pause = min(pause * 2, 5.0)
                 continue
             pause, self.last_status = RETRY_S, status
-            with self._cond:
-                if self._queue and self._queue[0] is reading:
-                    self._queue.popleft()
             if status == 200:
                 self.sent += 1
                 self._orders(orders)
             else:
                 self.refused += 1
+            with self._cond:  # only now nothing more follows from it
+                if self._queue and self._queue[0] is first:
+                    self._queue.popleft()
 
-    def _first(self) -> dict[str, Any] | None:
+    def _first(self) -> tuple[float, dict[str, Any]] | None:
         with self._cond:
             while not self._queue and not self._closed:
                 self._cond.wait()

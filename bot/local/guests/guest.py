@@ -1,50 +1,23 @@
-"""The insides of a simulated VM: it boots, sees its cards, runs jobs, has logins, says so to the bot, and stops.
-
-Called by the stand-in vCenter, which gives it the hardware (cards) and takes its events (Tools, off). It knows no vSphere
-and no bot: what it tells goes over HTTP to the address that it was given. Times are virtual.
-"""
+"""One simulated guest: its life from boot to off, who is in it, what runs there, and its agent."""
 
 from __future__ import annotations
 
+import math
 import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from bot.local.clock import Timer, Timers
-from bot.local.readings import Postman
+from bot.local.guests.activities import ACTIVITIES, PLAIN, STEADY, Job
+from bot.local.guests.cards import Span
+from bot.local.guests.conditions import CONDITIONS, ORDERS, Habits
+from bot.local.guests.postman import Postman
+from bot.local.guests.reading import Inside, checked, iso, reading_of, shown_job
 
-DRIVER = "550.90.07"
 MIN_GAP_S = 0.1  # real seconds between regular readings at least, however fast the clock runs
-CARD_NAMES = uuid.UUID("0f6f2c44-9f0e-4b0f-8a53-6a2f5a1f3d10")  # a card's own UUID is made of its PCI id
-
-
-@dataclass(frozen=True)
-class Habits:
-    """Switches of one guest."""
-
-    boot_s: float = 40.0  # virtual seconds to running Tools
-    shutdown_s: float | None = 30.0  # virtual seconds from being told to stop until off; None: never
-    interval_s: float = 60.0  # virtual seconds between readings
-    driver_broken: bool = False  # the driver does not load: no card is reported
-    card_fault: str | None = None  # said of each card, e.g. "xid 79"
-    silent: bool = False  # the agent does not run
-    hang: bool = False  # takes the order to stop and never ends
-    no_tools: bool = False  # Tools never come up
-
-
-@dataclass(frozen=True)
-class Job:
-    """One program of a person."""
-
-    pid: int  # process id
-    user: str  # who runs it
-    name: str  # command line
-    since: float  # virtual unix seconds
-    gpu: bool  # uses the cards
-    cards: int | None  # how many of the machine's cards it uses, first ones first; None: all
+SHORT_S = 15.0  # virtual seconds between readings once "interval short" was ordered
 
 
 @dataclass(frozen=True)
@@ -72,10 +45,14 @@ class Guest:
         self.logins: dict[str, float] = {}  # user -> virtual unix seconds since
         self.log: list[dict[str, str]] = []  # what people in the machine read
         self._agent: tuple[str, str] | None = None
+        self._agent_id = str(uuid.uuid4())
         self._postman: Postman | None = None
         self._seq, self._pids, self._boots = 0, 4241, 0
-        self._settled = self._told = 0.0
-        self._busy: dict[str, float] = {}
+        self._told = 0.0  # end of what the last reading covered, virtual unix seconds
+        self._past: list[Job] = []  # programs that ended since then
+        self._interval: float | None = None  # as it was ordered; None: not
+        self._ticks: Timer | None = None  # the next regular reading
+        self._check: tuple[int, str, float] | None = None  # what waits to be told of a check
         self._timers: list[Timer] = []
 
     # -- power -------------------------------------------------------------
@@ -120,13 +97,13 @@ class Guest:
         if self._postman is not None:
             self._postman.close()
         self._timers, self._postman, self.boot_id = [], None, None
+        self._past, self._check, self._interval, self._ticks = [], None, None, None
         self.jobs, self.logins, self.state = {}, {}, state
 
     def _booted(self) -> None:
         self.state, self._boots, self._seq = "running", self._boots + 1, 0
         self.boot_id = str(uuid.uuid4())
-        self._settled = self._told = self.timers.clock.unix()
-        self._busy = {}
+        self._told = self.timers.clock.unix()
         if not self.habits.no_tools:
             self.hooks.tools(True)
         self.hooks.saw(self.seen())
@@ -137,17 +114,20 @@ class Guest:
     def _stopped(self) -> None:
         self.hooks.off()
 
-    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+    def _later(self, seconds: float, call: Callable[[], None]) -> Timer:
         boot = self._timers
 
         def run() -> None:
             with self.lock:
                 if self._timers is boot:  # the same run of the machine
                     call()
+                timer.off = True  # nothing is owed for it
 
-        boot.append(self.timers.after(seconds, run))
+        timer = self.timers.after(seconds, run)
+        boot.append(timer)
         if len(boot) > 64:
             boot[:] = [t for t in boot if not t.off and t.due > self.timers.clock.unix() - 1]
+        return timer
 
     # -- people ------------------------------------------------------------
 
@@ -165,13 +145,49 @@ class Guest:
                 self._change()
 
     def start_job(self, user: str, name: str, gpu: bool, cards: int | None, duration_s: float | None) -> int:
-        """Start a program, for ``duration_s`` virtual seconds or until stopped; returns its pid. ValueError when off."""
+        """Start a program that is always busy, on the first ``cards`` cards (None: all), for ``duration_s`` virtual seconds or until
+        stopped; returns its pid. ValueError when off."""
+        activity = STEADY if gpu else PLAIN
+        return self.start(activity.name, user, name=name, cards=cards, duration_s=duration_s)
+
+    def start(
+        self,
+        do: str,
+        user: str,
+        *,
+        name: str = "",
+        cards: int | None = None,
+        first: int = 0,
+        duration_s: float | None = None,
+        works_s: float | None = None,
+    ) -> int:
+        """Start an activity; returns the pid of its program. ValueError when off, or for an activity that is none.
+
+        :param do: its plain name, see ``ACTIVITIES``
+        :param name: command line; "" the usual one
+        :param cards: how many cards it uses; None: all from the first one on
+        :param first: which card is the first of them, from 0
+        :param duration_s: virtual seconds until the program ends; None: when it is stopped
+        :param works_s: virtual seconds until it idles, if it is one that does; None: the usual time
+        """
         with self.lock:
             self._need_running()
-            self._settle()
+            if do not in ACTIVITIES:
+                raise ValueError(f"no activity {do!r}; there is: {', '.join(ACTIVITIES)}")
+            activity, now = ACTIVITIES[do], self.timers.clock.unix()
             self._pids += 1
             pid = self._pids
-            self.jobs[pid] = Job(pid, user, name, self.timers.clock.unix(), gpu, cards)
+            self.jobs[pid] = Job(
+                pid=pid,
+                user=user,
+                name=name or activity.program,
+                since=now,
+                gpu=activity.gpu,
+                on=tuple(self.seen()[first:][:cards]) if activity.gpu else (),
+                do=do,
+                until=math.inf if duration_s is None else now + duration_s,
+                works_s=activity.works_s if works_s is None else works_s,
+            )
             if duration_s is not None:
                 self._later(duration_s, lambda: self._job_over(pid))
             self._change()
@@ -180,16 +196,27 @@ class Guest:
     def _job_over(self, pid: int) -> None:
         self.stop_job(pid)
 
-    def stop_job(self, pid: int | None = None) -> int:
-        """End one program, or all; returns how many ended."""
+    def stop_job(self, pid: int | None = None, do: str = "") -> int:
+        """End one program, or all (of one activity); returns how many ended."""
         with self.lock:
-            self._settle()
-            pids = list(self.jobs) if pid is None else [p for p in self.jobs if p == pid]
-            for one in pids:
-                del self.jobs[one]
-            if pids:
+            now = self.timers.clock.unix()
+            ended = [j for j in self.jobs.values() if pid in (None, j.pid) and do in ("", j.do)]
+            for job in ended:
+                del self.jobs[job.pid]
+                self._past.append(replace(job, until=min(job.until, now)))
+            if ended:
                 self._change()
-            return len(pids)
+            return len(ended)
+
+    def done(self, user: str) -> None:
+        """``user`` says `gpu done` inside. ValueError when off, or without an agent that could pass it on."""
+        with self.lock:
+            self._need_running()
+            if self._postman is None:
+                raise ValueError(f"no agent runs in {self.name}")
+            self._write(f"{user} says: gpu done")
+            self._tell(done=(user, self.timers.clock.unix()))
+            self.hooks.changed()
 
     def _need_running(self) -> None:
         if self.state != "running":
@@ -205,6 +232,12 @@ class Guest:
                 self._hire()
             self._change()
 
+    def condition(self, name: str, on: bool) -> None:
+        """Put one of ``CONDITIONS`` on or take it off, by its plain name; ValueError if there is none."""
+        if name not in CONDITIONS:
+            raise ValueError(f"no condition {name!r}; there is: {', '.join(CONDITIONS)}")
+        self.configure(**(CONDITIONS[name].on if on else CONDITIONS[name].off))
+
     def employ(self, url: str, token: str) -> None:
         """Install the agent: where it reports, and with which machine token."""
         with self.lock:
@@ -217,17 +250,36 @@ class Guest:
             self._postman.close()
             self._postman = None
         if self._agent is not None and self.state in ("running", "stopping") and not self.habits.silent:
-            self._postman = Postman(*self._agent, orders=self._orders)
+            self._postman = Postman(*self._agent, orders=self._orders, now=self.timers.clock.unix)
+            self._told, self._past = self.timers.clock.unix(), []  # it measures from now on
 
     def _orders(self, orders: list[str]) -> None:
         with self.lock:
             for order in orders:
-                if order == "last call":
-                    self._write("wall: last call: this machine will be shut down soon")
-                    self.hooks.changed()
+                if order in ORDERS and order in self.habits.allows:
+                    self._obey(order)
+
+    def _obey(self, order: str) -> None:
+        if order == "last call":
+            self._write("wall: last call: this machine will be shut down soon")
+        elif order == "detach soon":
+            self._write("the agent lets go of the cards")
+        elif order == "quick check":
+            self._write("the agent checks that the cards compute")
+            self._later(self.habits.check_s, self._checked)
+        else:
+            self._interval = SHORT_S if order == "interval short" else None
+            self._again()
+        self.hooks.changed()
+
+    def _checked(self) -> None:
+        code, line = checked(self.habits, self.seen(), self.faults)
+        self._write(f"checked: {line}")
+        self._check = (code, line, self.timers.clock.unix())
+        self._change()
 
     def _write(self, text: str) -> None:
-        self.log.append({"at": _iso(self.timers.clock.unix()), "text": text})
+        self.log.append({"at": iso(self.timers.clock.unix()), "text": text})
         del self.log[:-200]
 
     # -- readings ----------------------------------------------------------
@@ -243,68 +295,48 @@ class Guest:
 
     def _tick(self) -> None:
         self._tell()
-        self._later(max(self.habits.interval_s, self.timers.clock.rate().speed * MIN_GAP_S), self._tick)
+        self._again()
 
-    def _settle(self) -> None:
-        now = self.timers.clock.unix()
-        for pci in self._loaded():
-            self._busy[pci] = self._busy.get(pci, 0.0) + max(now - self._settled, 0.0)
-        self._settled = now
+    def _again(self) -> None:
+        """The next regular reading is due an interval after now."""
+        if self._ticks is not None:
+            self._ticks.cancel()
+        interval = self.habits.interval_s if self._interval is None else self._interval
+        self._ticks = self._later(max(interval, self.timers.clock.rate().speed * MIN_GAP_S), self._tick)
 
-    def _loaded(self) -> set[str]:
-        cards = self.seen()
-        return {pci for job in self.jobs.values() if job.gpu for pci in cards[: job.cards]}
-
-    def _tell(self) -> None:
+    def _tell(self, done: tuple[str, float] | None = None) -> None:
         if self.state not in ("running", "stopping"):
             return
-        self._settle()
-        reading = self.reading()
-        self._told, self._busy = self._settled, {}
-        if self._postman is not None:
-            self._postman.post(reading)
-
-    def reading(self) -> dict[str, Any]:
-        """What the agent would say now (and its next number)."""
-        now = self._settled
-        elapsed = max(now - self._told, 0.001)
+        now = self.timers.clock.unix()
         self._seq += 1
-        return {
-            "schema": 1,
-            "boot_id": self.boot_id,
-            "seq": self._seq,
-            "taken": _iso(now),
-            "interval_s": max(1, round(min(elapsed, self.habits.interval_s))),
-            "state": "stopping" if self.state == "stopping" else "running",
-            "logins": [
-                {"user": u, "since": _iso(s), "idle_s": round(max(0.0, now - s), 1)}  # nobody types here after that
-                for u, s in self.logins.items()
-            ],
-            "jobs": [
-                {"pid": j.pid, "user": j.user, "name": j.name, "since": _iso(j.since), "gpu": j.gpu}
-                for j in self.jobs.values()
-            ],
-            "load1": round(0.1 + 1.0 * len(self.jobs), 2),
-            "driver": None if self.habits.driver_broken else DRIVER,
-            "cards": [self._card(pci, elapsed) for pci in self.seen()],
-        }
+        if self._postman is not None:
+            self._postman.post(reading_of(self._inside(now, done)))
+            self._check = None
+        self._told, self._past = now, []
 
-    def _card(self, pci: str, elapsed: float) -> dict[str, Any]:
-        busy = min(self._busy.get(pci, 0.0), self.habits.interval_s)
-        share = min(self._busy.get(pci, 0.0) / elapsed, 1.0)
-        on_it = [j for j in self.jobs.values() if j.gpu and pci in self.seen()[: j.cards]]
-        fault = self.habits.card_fault or self.faults.get(pci)
-        return {
-            "uuid": card_uuid(pci),
-            "name": "Tesla T4",
-            "busy_s": round(busy, 1),
-            "util_max": 97 if busy > 0 or on_it else 0,
-            "util_mean": round(90.0 * share, 1),
-            "mem_used_mb": 5 + 4500 * len(on_it),
-            "mem_total_mb": 15360,
-            "processes": [{"pid": j.pid, "user": j.user, "name": j.name.split()[0], "mem_mb": 4500} for j in on_it],
-            "fault": fault,
-        }
+    def _inside(self, now: float, done: tuple[str, float] | None) -> Inside:
+        return Inside(
+            name=self.name,
+            agent_id=self._agent_id,
+            boot_id=str(self.boot_id),
+            seq=self._seq,
+            stopping=self.state == "stopping",
+            habits=self.habits,
+            logins=dict(self.logins),
+            cards=self.seen(),
+            span=Span(min(self._told, now), now, (*self._past, *self.jobs.values())),
+            faults=self.faults,
+            done=done,
+            check=self._check,
+        )
+
+    def owes(self) -> bool:
+        """Whether something is due that it would tell of, or a reading is made and not yet with the bot."""
+        with self.lock:
+            if self._postman is None:
+                return False
+            now = self.timers.clock.unix()
+            return self._postman.waiting > 0 or any(not t.off and t.due <= now for t in self._timers)
 
     def shown(self) -> dict[str, Any]:
         """For the drive: everything that a test or a page may want to know."""
@@ -314,9 +346,10 @@ class Guest:
                 "state": self.state,
                 "boots": self._boots,
                 "logins": sorted(self.logins),
-                "jobs": [asdict(j) | {"since": _iso(j.since)} for j in self.jobs.values()],
+                "jobs": [shown_job(j) for j in self.jobs.values()],
                 "cards": self.seen(),
                 "habits": asdict(self.habits),
+                "conditions": [n for n, c in CONDITIONS.items() if c.on.items() <= asdict(self.habits).items()],
                 "log": list(self.log),
                 "agent": None
                 if self._agent is None
@@ -328,12 +361,3 @@ class Guest:
                     "last_status": post.last_status if post else None,
                 },
             }
-
-
-def card_uuid(pci: str) -> str:
-    """The UUID that a card shows in any guest."""
-    return f"GPU-{uuid.uuid5(CARD_NAMES, pci)}"
-
-
-def _iso(unix: float) -> str:
-    return datetime.fromtimestamp(unix, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,108 @@
+"""The words of a simulated guest's agent: one reading, with the fields that the real agent sends. Asked by ``guest``; keeps nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.local.guests.activities import Job
+from bot.local.guests.cards import Span, card_of
+from bot.local.guests.conditions import Habits
+
+DRIVER = "550.90.07"
+AGENT = "0-simulated"
+"""Version of the agent."""
+
+CPUS = 16
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What the agent finds in the guest when it speaks."""
+
+    name: str  # of the machine
+    agent_id: str  # a UUID of the place where the agent keeps its state
+    boot_id: str  # a UUID
+    seq: int  # counts up from 1
+    stopping: bool  # the guest goes down
+    habits: Habits
+    logins: Mapping[str, float]  # user -> virtual unix seconds since
+    cards: Sequence[str]  # PCI ids that work in the guest
+    span: Span  # what the reading covers
+    faults: Mapping[str, str] = field(default_factory=dict)  # PCI id -> what is wrong with it
+    done: tuple[str, float] | None = None  # who said `gpu done`, and when (virtual unix seconds)
+    check: tuple[int, str, float] | None = None  # exit code of a check, its line, and when it ended
+
+
+def reading_of(inside: Inside) -> dict[str, Any]:
+    """A reading, as it is sent."""
+    now, span, habits = inside.span.end, inside.span, inside.habits
+    running = [job for job in span.jobs if job.until > now]
+    return {
+        "schema": 1,
+        "agent": AGENT,
+        "agent_id": inside.agent_id,
+        "boot_id": inside.boot_id,
+        "seq": inside.seq,
+        "taken": iso(now),
+        "age_s": 0.0,  # set when it goes out
+        "interval_s": round(span.seconds, 3),
+        "state": "stopping" if inside.stopping else "running",
+        "allows": list(habits.allows),
+        "logins": [
+            {"user": u, "since": iso(s), "idle_s": round(max(0.0, now - s), 1)}  # nobody types here after that
+            for u, s in inside.logins.items()
+        ],
+        "jobs": [
+            {"pid": j.pid, "user": j.user, "name": j.name, "since": iso(j.since), "gpu": bool(j.on)} for j in running
+        ],
+        "load1": round(0.1 + sum(j.phase(now).cpu for j in running), 2),
+        "cpus": CPUS,
+        "driver": None if habits.driver_broken else DRIVER,
+        "no_driver": "mismatch" if habits.driver_broken else None,
+        "done": None if inside.done is None else {"user": inside.done[0], "ago_s": round(now - inside.done[1], 1)},
+        "check": None if inside.check is None else _check(*inside.check, now),
+        "cards": [
+            card_of(habits, inside.faults.get(pci), pci, number, inside.name, span)
+            for number, pci in enumerate(inside.cards)
+        ],
+    }
+
+
+def _check(code: int, line: str, at: float, now: float) -> dict[str, Any]:
+    return {"exit": code, "line": line, "ago_s": round(now - at, 1)}
+
+
+def checked(habits: Habits, cards: Sequence[str], faults: Mapping[str, str]) -> tuple[int, str]:
+    """What a quick check finds: exit code, and a line."""
+    if habits.driver_broken:
+        return 20, "the driver does not load: the library is of another version"
+    if not cards:
+        return 10, "no card is here: it computes on the processor"
+    broken = habits.card_fault or next((faults[pci] for pci in cards if pci in faults), None)
+    if broken:
+        return 20, f"the card cannot be used: {broken}"
+    return 0, f"{'a card computes' if len(cards) == 1 else f'{len(cards)} cards compute'} as the processor does"
+
+
+def iso(unix: float) -> str:
+    """As it is written in a reading."""
+    return datetime.fromtimestamp(unix, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shown_job(job: Job) -> dict[str, Any]:
+    """For the drive."""
+    return {
+        "pid": job.pid,
+        "user": job.user,
+        "name": job.name,
+        "since": iso(job.since),
+        "gpu": job.gpu,
+        "on": list(job.on),
+        "do": job.do,
+        "what": job.activity.what,
+        "until": None if math.isinf(job.until) else iso(job.until),
+    }
