@@ -149,6 +149,8 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
         return None, f"no word from inside for {max(1, int(silent.total_seconds() // 60))} min"
     if reading.stopping:
         return None, "the guest is going down"
+    if not reading.inside:
+        return None, "its cards are seen, but not what runs in it"
     parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
     parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []
     users = sorted({login.user for login in reading.logins})

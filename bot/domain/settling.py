@@ -82,7 +82,8 @@ def _drop(draft: Draft, agreement: Agreement) -> bool:
 def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:
     """Open it when the guest has reported no job and no key press for long enough; close it again if work begins before the restart."""
     now, window = draft.now, agreement.window
-    fresh = reading is not None and abs(now - reading.at) <= policy.reading_stale and not reading.stopping
+    near = reading is not None and abs(now - reading.at) <= policy.reading_stale
+    fresh = reading is not None and near and reading.inside and not reading.stopping
     free = reading.free_since if reading is not None and fresh else None
     if window is None:
         if free is not None and now - free >= policy.done_quiet:
