@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.local.guests import ACTIVITIES, CONDITIONS, Habits
+from bot.local.guests import ACTIVITIES, CONDITIONS, Habits, card_uuid
 from bot.local.guests.activities import Job
 from bot.local.guests.cards import Span, load_of, measured
 from tests.local.test_vcenter_guests import Intake
@@ -165,7 +165,7 @@ def test_a_forgotten_card_works_and_then_holds_its_memory(room: Room) -> None:
     assert worked[1]["busy_s"] == 120 and worked[0]["processes"] == []
     idle = room.to(191)["cards"][1]
     assert (idle["busy_s"], idle["util_max"], idle["mem_used_mb"]) == (0, 0, pytest.approx(9.8 * 1024 + 5, abs=0.1))
-    assert [p["name"] for p in idle["processes"]] == ["ipykernel_launcher"]
+    assert [p["name"] for p in idle["processes"]] == ["python -m ipykernel_launcher"]
 
 
 def test_a_program_with_a_time_ends_exactly_then_also_in_a_jump(room: Room) -> None:
@@ -195,7 +195,7 @@ CARD_FACTS = ("fault", "xid", "persistence", "virtual", "licence", "busy_s", "po
     ("name", "facts"),
     [
         ("broken card", ("xid 79", 79, True, "passthrough", None, 0, 10.0)),
-        ("lost card", ("the card is lost", None, None, "passthrough", None, None, None)),
+        ("lost card", ("lost: the driver does not list it any more", None, None, "passthrough", None, None, None)),
         ("persistence off", (None, None, False, "passthrough", None, 0, 10.0)),
         ("vgpu", (None, None, True, "vgpu", "licensed", 0, None)),
         ("vgpu without licence", (None, None, True, "vgpu", "unlicensed", 0, None)),
@@ -263,6 +263,15 @@ def test_the_interval_is_as_ordered(room: Room) -> None:
     assert len(room.intake.readings) == begun
     room.to(116)
     assert len(room.intake.readings) == begun + 1
+
+
+def test_an_agent_that_lets_go_of_the_cards_still_names_them(room: Room) -> None:
+    order(room, "detach soon")
+    told = room.to(71)["cards"]
+    assert [(c["uuid"], c["measured_s"], c["busy_s"], c["processes"], c["fault"]) for c in told] == [
+        (card_uuid(pci), 0, None, None, None) for pci in (CARD_1, CARD_2)
+    ]
+    assert room.to(200)["cards"][0]["busy_s"] == 0, "and takes them up again"
 
 
 @pytest.mark.parametrize(

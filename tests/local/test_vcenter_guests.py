@@ -177,7 +177,7 @@ def test_logins_and_jobs_are_told_at_once(lab: Rig, intake: Intake) -> None:
     busy = intake.wait(lambda r: r["jobs"])
     assert busy["jobs"][0]["pid"] == pid and busy["jobs"][0]["gpu"] is True
     first, second = busy["cards"]
-    one = {"pid": pid, "user": "ada", "name": "python", "mem_mb": 4500, "reads": False, "graphics": False}
+    one = {"pid": pid, "user": "ada", "name": "python train.py", "mem_mb": 4500, "reads": False, "graphics": False}
     assert [p | {"cpu": None} for p in first["processes"]] == [one | {"cpu": None}]
     assert (first["util_max"], second["util_max"], second["processes"]) == (97, 0, [])
     lab.post("vm/vm-r/job", user="bob", name="make", gpu=False)

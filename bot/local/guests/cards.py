@@ -65,26 +65,33 @@ def load_of(span: Span, jobs: Sequence[Job]) -> Load:
     return load
 
 
-def card_of(habits: Habits, fault: str | None, pci: str, number: int, name: str, span: Span) -> dict[str, Any]:
+def card_of(
+    habits: Habits, fault: str | None, pci: str, number: int, name: str, span: Span, detached: bool = False
+) -> dict[str, Any]:
     """One card of a reading.
 
     :param fault: what is broken about it, None: nothing
+    :param detached: the agent has let go of the driver for a while
     :param number: its place in the guest, from 0
     :param name: of the machine: a slice has a UUID of its own in each
     """
     fault, told = habits.card_fault or fault, card_told(habits, pci, number, name)
-    blank = dict.fromkeys(MEASURED)
     if fault == "lost":
-        return told | blank | {"fault": "the card is lost", "xid": None, "can": []}
+        return told | NOT_ASKED | {"fault": "lost: the driver does not list it any more"}
+    if detached:
+        return told | NOT_ASKED
     xid = re.fullmatch(r"xid (\d+)", fault or "")
     return told | measured(habits, pci, span) | {"fault": fault, "xid": int(xid[1]) if xid else None}
 
 
-MEASURED = (
-    "measured_s", "busy_s", "util_max", "util_mean", "encode_max", "decode_max", "active_max", "energy_j", "power_w",
-    "mem_used_mb", "mem_total_mb", "mem_reserved_mb", "processes", "persistence", "licence", "mig", "ecc",
-)  # fmt: skip
-"""Fields that are null when the card does not answer."""
+NOT_ASKED: dict[str, Any] = {
+    **dict.fromkeys(
+        ("busy_s", "util_max", "util_mean", "encode_max", "decode_max", "active_max", "energy_j", "power_w", "mem_used_mb",
+         "mem_total_mb", "mem_reserved_mb", "processes", "persistence", "licence", "ecc", "xid", "fault"),
+    ),
+    "measured_s": 0.0,
+}  # fmt: skip
+"""What is told of a card that is not asked, or does not answer."""
 
 
 def card_told(habits: Habits, pci: str, number: int, name: str) -> dict[str, Any]:
@@ -98,6 +105,7 @@ def card_told(habits: Habits, pci: str, number: int, name: str) -> dict[str, Any
         "pci": f"00000000:{0x0B + 8 * number:02X}:00.0",
         "line": f"GPU {number}: {model} (UUID: {guid})",
         "virtual": "vgpu" if habits.vgpu else "passthrough",
+        "mig": None,  # a T4 cannot
         "can": list(SLICE_CAN if habits.vgpu else ALL),
     }
 
@@ -126,7 +134,6 @@ def measured(habits: Habits, pci: str, span: Span) -> dict[str, Any]:
         "processes": [process_of(job, span) for job in held],
         "persistence": habits.persistence,
         "licence": ("licensed" if habits.licensed else "unlicensed") if habits.vgpu else None,
-        "mig": None,  # a T4 cannot
         "ecc": habits.ecc,
     }
 
@@ -136,7 +143,7 @@ def process_of(job: Job, span: Span) -> dict[str, Any]:
     return {
         "pid": job.pid,
         "user": job.user,
-        "name": job.name.split()[0],
+        "name": job.name,
         "mem_mb": round(job.activity.mem_mb, 1),
         "cpu": cores_of(job, span),
         "reads": 2 * sum(b - a for a, b, p in job.stretches(span.begin, span.end) if p.reads) > span.seconds,

@@ -17,6 +17,7 @@ from bot.local.guests.postman import Postman
 from bot.local.guests.reading import Inside, checked, iso, reading_of, shown_job
 
 MIN_GAP_S = 0.1  # real seconds between regular readings at least, however fast the clock runs
+DETACHED_S = 180.0  # virtual seconds that the agent leaves the driver alone once "detach soon" was ordered
 SHORT_S = 15.0  # virtual seconds between readings once "interval short" was ordered
 
 
@@ -52,6 +53,7 @@ class Guest:
         self._past: list[Job] = []  # programs that ended since then
         self._interval: float | None = None  # as it was ordered; None: not
         self._ticks: Timer | None = None  # the next regular reading
+        self._detached_until = -math.inf  # virtual unix seconds
         self._check: tuple[int, str, float] | None = None  # what waits to be told of a check
         self._timers: list[Timer] = []
 
@@ -98,6 +100,7 @@ class Guest:
             self._postman.close()
         self._timers, self._postman, self.boot_id = [], None, None
         self._past, self._check, self._interval, self._ticks = [], None, None, None
+        self._detached_until = -math.inf
         self.jobs, self.logins, self.state = {}, {}, state
 
     def _booted(self) -> None:
@@ -263,6 +266,7 @@ class Guest:
         if order == "last call":
             self._write("wall: last call: this machine will be shut down soon")
         elif order == "detach soon":
+            self._detached_until = self.timers.clock.unix() + DETACHED_S
             self._write("the agent lets go of the cards")
         elif order == "quick check":
             self._write("the agent checks that the cards compute")
@@ -325,6 +329,7 @@ class Guest:
             logins=dict(self.logins),
             cards=self.seen(),
             span=Span(min(self._told, now), now, (*self._past, *self.jobs.values())),
+            detached=now < self._detached_until,
             faults=self.faults,
             done=done,
             check=self._check,

@@ -32,6 +32,7 @@ class Inside:
     logins: Mapping[str, float]  # user -> virtual unix seconds since
     cards: Sequence[str]  # PCI ids that work in the guest
     span: Span  # what the reading covers
+    detached: bool = False  # the agent has let go of the driver
     faults: Mapping[str, str] = field(default_factory=dict)  # PCI id -> what is wrong with it
     done: tuple[str, float] | None = None  # who said `gpu done`, and when (virtual unix seconds)
     check: tuple[int, str, float] | None = None  # exit code of a check, its line, and when it ended
@@ -57,7 +58,9 @@ def reading_of(inside: Inside) -> dict[str, Any]:
             for u, s in inside.logins.items()
         ],
         "jobs": [
-            {"pid": j.pid, "user": j.user, "name": j.name, "since": iso(j.since), "gpu": bool(j.on)} for j in running
+            {"pid": j.pid, "user": j.user, "name": j.name, "since": iso(j.since), "gpu": bool(j.on)}
+            for j in running
+            if not j.activity.graphics
         ],
         "load1": round(0.1 + sum(j.phase(now).cpu for j in running), 2),
         "cpus": CPUS,
@@ -66,7 +69,7 @@ def reading_of(inside: Inside) -> dict[str, Any]:
         "done": None if inside.done is None else {"user": inside.done[0], "ago_s": round(now - inside.done[1], 1)},
         "check": None if inside.check is None else _check(*inside.check, now),
         "cards": [
-            card_of(habits, inside.faults.get(pci), pci, number, inside.name, span)
+            card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached)
             for number, pci in enumerate(inside.cards)
         ],
     }
