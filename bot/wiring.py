@@ -106,6 +106,7 @@ def slack_of(settings: Settings) -> SlackSettings:
         adapter=settings.slack.adapter,
         admins=tuple(settings.site.admins),
         zone=settings.site.zone,
+        disturb=settings.policy().idle.nudge,
     )
 
 
@@ -303,7 +304,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
         lab = ReadOnly(lab)
     lab = CountedLab(lab, meter, clock.real)
     client = make_client(slack)
-    people = SlackPeople(client, slack, store.persons)
+    people = SlackPeople(client, slack, store.persons, now=clock.now)
     stack.callback(people.close)
     voice = SlackVoice(client, slack.channel, people.name_of, unreached=people.doubt)
     wake = _Later()

@@ -44,6 +44,9 @@ class SlackSettings:
     adapter: str = "websocket_client"  # or "builtin"
     admins: tuple[str, ...] = ()  # ids or user names of gpubot's admins
     zone: str = "Europe/Berlin"  # for people whose zone is not known
+    disturb: bool = (
+        False  # whether it is asked who does not want to be disturbed: only rules that heed it make it worth a call
+    )
     count: Count | None = field(default=None, repr=False, compare=False)  # is told of each call; None: nobody is
 
 

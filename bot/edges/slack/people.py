@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from slack_sdk import WebClient
 
@@ -21,6 +22,7 @@ from bot.domain.model import BOT, Person, PersonId
 from bot.domain.visible import visible
 from bot.edges.slack import calls
 from bot.edges.slack.client import SlackSettings
+from bot.edges.slack.disturb import Disturb
 from bot.service.ports import TryLater, VoiceError
 
 log = logging.getLogger(__name__)
@@ -68,8 +70,9 @@ class SlackPeople:
         settings: SlackSettings,
         known: Callable[[], list[Person]] = list,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``known``: everybody the store remembers, for names when Slack is away and for finding by name."""
+        """``known``: everybody the store remembers, for names when Slack is away and for finding by name; ``now``: the bot's time."""
         self._client, self._settings, self._remembered, self._clock = client, settings, known, clock
         self._known: dict[PersonId, _Known] = {}
         self._asking: dict[PersonId, Future[_Known]] = {}
@@ -79,6 +82,7 @@ class SlackPeople:
         self._list_at = 0.0  # not again before (monotonic)
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(ASKING, thread_name_prefix="people")
+        self._disturb = Disturb(client, self._pool, now, clock) if settings.disturb else None
 
     def close(self) -> None:
         """Ask nothing more."""
@@ -87,8 +91,10 @@ class SlackPeople:
     # ---- the port
 
     def person(self, id: PersonId) -> Person:
-        """Somebody by id."""
-        return self._get(id).person
+        """Somebody by id; until when they are not to be disturbed as far as that is known by now."""
+        person = self._get(id).person
+        quiet = self._disturb.until(id) if self._disturb is not None and ID.match(id) and person.active else None
+        return person if person.quiet_until == quiet else replace(person, quiet_until=quiet)
 
     def find(self, word: str) -> Person | None:
         """Somebody by ``<@U…>``, ``<@U…|name>``, an id, ``@name`` or a name that was met before."""

@@ -80,7 +80,7 @@ class Drive:
         return list(self.call("GET", "messages", {"person": person, "channel": channel}))
 
     def person(self, name: str, **changes: Any) -> Json:
-        """Changes or adds a person: tz, is_admin, deleted, dnd."""
+        """Changes or adds a person: tz, is_admin, deleted, dnd, dnd_until (unix seconds by people's watches)."""
         return dict(self.call("POST", "person", {"name": name, **changes}))
 
     def post(self, path: str, **ask: Any) -> Json:

@@ -16,7 +16,7 @@ answers are JSON; an act that cannot be done answers 400 `{"error": text}`, whic
 | `GET /_drive/view?person=` | the open modal, or null |
 | `GET /_drive/state?person=` | all of it |
 | `GET /_drive/events?person=` | server-sent events: message, message_changed, message_deleted, notice, view_opened, view_pushed, view_updated, view_closed, view_errors, home, person, place |
-| `POST /_drive/person` `{name, tz?, is_admin?, deleted?, dnd?, machines?}` | changes, or adds |
+| `POST /_drive/person` `{name, tz?, is_admin?, deleted?, dnd?, dnd_until?, machines?}` | changes, or adds |
 | `POST /_drive/place` `{channel, archived?, bot_in?, new?, private?}` | changes, or adds |
 | `POST /_drive/app` `{messages_tab?, home_tab?, scopes?, rates?, clock_offset?}` | the app's settings |
 | `POST /_drive/delete` `{channel, ts}` | somebody deletes a message |
@@ -167,7 +167,7 @@ class _WorldRoutes:
         found = next((p for p in self.space.people.values() if name in (p.name, p.id.lower())), None)
         if found is None:
             found = Person(user_id_for(name, set(self.space.people)), name)
-        changes = {key: ask[key] for key in ("tz", "is_admin", "deleted", "dnd") if key in ask}
+        changes = {key: ask[key] for key in ("tz", "is_admin", "deleted", "dnd", "dnd_until") if key in ask}
         machines = tuple(str(machine) for machine in ask.get("machines", found.machines))
         self.space.set_person(replace(found, **changes, machines=machines))
         return self.space.person_card(self.space.people[found.id])

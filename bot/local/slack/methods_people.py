@@ -147,12 +147,15 @@ def user_by_email(call: Call) -> Json:
 
 
 def dnd_info(call: Call) -> Json:
-    """dnd.info: do-not-disturb of one person, on or off, for the hour around now."""
+    """dnd.info: do-not-disturb of one person, by people's watches. What is said of a snooze only the person themself may read."""
     person = call.space.people.get(str(call.args.get("user") or BOT_USER_ID))
     if person is None:
         raise SlackError("user_not_found")
-    start, end = (int(call.now) - 1800, int(call.now) + 1800) if person.dnd else (1, 1)
-    return {"dnd_enabled": person.dnd, "next_dnd_start_ts": start, "next_dnd_end_ts": end, "snooze_enabled": False}
+    now = call.space.watch()
+    until = person.dnd_until if person.dnd_until is not None else now + 1800
+    if not person.dnd or until <= now:
+        return {"dnd_enabled": False, "next_dnd_start_ts": 1, "next_dnd_end_ts": 1}
+    return {"dnd_enabled": True, "next_dnd_start_ts": int(now) - 1800, "next_dnd_end_ts": int(until)}
 
 
 PEOPLE_METHODS: dict[str, tuple[Method, tuple[str, ...]]] = {

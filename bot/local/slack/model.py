@@ -32,7 +32,7 @@ MODAL_STACK = 3  # views on top of each other
 # What the app's manifest asks for: a call that needs more is refused here as it would be there.
 DEFAULT_SCOPES = frozenset((
     "commands", "chat:write", "im:write", "im:history", "app_mentions:read", "users:read", "channels:read", "groups:read",
-    "pins:write",
+    "pins:write", "dnd:read",
 ))  # fmt: skip
 
 
@@ -55,6 +55,7 @@ class Person:
     is_admin: bool = False  # workspace admin
     deleted: bool = False  # deactivated
     dnd: bool = False  # do-not-disturb is on right now
+    dnd_until: float | None = None  # until then by people's watches, unix seconds; None: an hour around now, always
     is_bot: bool = False  # the bot itself
     machines: tuple[str, ...] = ()  # whose owner this is, for the page's hints and buttons alone; Slack knows of none
 
