@@ -87,7 +87,7 @@ def on_bus(root: Path) -> tuple[Device, ...]:
 def in_proc(root: Path) -> tuple[str | None, tuple[Device, ...]]:
     """The version of the loaded driver, None if none is, and its devices."""
     proc = root / "proc/driver/nvidia"
-    version = re.search(r"Kernel Module\D*?\s(\d+\.[\d.]+)", _read(proc / "version"))
+    version = re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)\s", _read(proc / "version") + " ")
     found = []
     for folder in sorted(_children(proc / "gpus")):
         said = dict(re.findall(r"^([^:\n]+):[ \t]*(.*)$", _read(folder / "information"), re.MULTILINE))
@@ -129,11 +129,11 @@ def ask(nvml: Any) -> Found:
         }.get(getattr(error, "value", None), "refused")
         return Found(no_driver=why, notes=(f"NVML: {error}.",) if why == "refused" else ())
     try:
-        driver = _try(nvml, nvml.nvmlSystemGetDriverVersion)
-        count = _try(nvml, nvml.nvmlDeviceGetCount) or 0
+        driver = _try(nvml, "nvmlSystemGetDriverVersion")
+        count = _try(nvml, "nvmlDeviceGetCount") or 0
         return Found(tuple(_device(nvml, at) for at in range(count)), _text(driver))
     finally:
-        _try(nvml, nvml.nvmlShutdown)
+        _try(nvml, "nvmlShutdown")
 
 
 def _device(nvml: Any, at: int) -> Device:
@@ -142,18 +142,18 @@ def _device(nvml: Any, at: int) -> Device:
         handle = nvml.nvmlDeviceGetHandleByIndex(at)
     except nvml.NVMLError as error:
         return Device("unknown", "", "nvml", fault=str(error))
-    memory = _try(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
-    capability = _try(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
-    persistence = _try(nvml, nvml.nvmlDeviceGetPersistenceMode, handle)
-    pci = _try(nvml, nvml.nvmlDeviceGetPciInfo, handle)
+    memory = _try(nvml, "nvmlDeviceGetMemoryInfo", handle)
+    capability = _try(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    persistence = _try(nvml, "nvmlDeviceGetPersistenceMode", handle)
+    pci = _try(nvml, "nvmlDeviceGetPciInfo", handle)
     return Device(
-        name=_text(_try(nvml, nvml.nvmlDeviceGetName, handle)) or "unknown",
+        name=_text(_try(nvml, "nvmlDeviceGetName", handle)) or "unknown",
         pci=short_pci(_text(getattr(pci, "busId", None)) or ""),
         source="nvml",
-        uuid=_text(_try(nvml, nvml.nvmlDeviceGetUUID, handle)),
+        uuid=_text(_try(nvml, "nvmlDeviceGetUUID", handle)),
         memory_mb=int(memory.total) >> 20 if memory is not None else None,
         used_mb=int(memory.used) >> 20 if memory is not None else None,
-        celsius=_try(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+        celsius=_try(nvml, "nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU),
         capability=f"{capability[0]}.{capability[1]}" if capability else None,
         persistence=bool(persistence) if persistence is not None else None,
     )
@@ -164,13 +164,13 @@ def short_pci(bus_id: str) -> str:
     return re.sub(r"^0000(?=[0-9a-f]{4}:)", "", bus_id.lower())
 
 
-def _try(nvml: Any, call: Any, *arguments: Any) -> Any:
+def _try(nvml: Any, call: str, *arguments: Any) -> Any:
     """The answer, or None if this driver or device has none.
 
-    A driver that lacks a newer call raises a class that is no NVMLError, and a fake may lack the function itself.
+    A driver that lacks a newer call raises a class that is no NVMLError, and an old binding the function itself.
     """
     try:
-        return call(*arguments)
+        return getattr(nvml, call)(*arguments)
     except (nvml.NVMLError, getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError), AttributeError):
         return None
 

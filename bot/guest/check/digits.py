@@ -70,14 +70,18 @@ def draw(np: Any, count: int, seed: int) -> tuple[Any, Any]:
 def read(np: Any, path: Path, train: int, test: int) -> Images:
     """At most so many images of a file in the form of mnist.npz. Raises DataError."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file.items()) if hasattr(file, "items") else {}
+        # Opened here: numpy leaves a file open that turns out to be damaged.
+        with path.open("rb") as file:
+            held = np.load(file, allow_pickle=False)
+            arrays = {key: held[key] for key in KEYS if key in held} if hasattr(held, "files") else None
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
-    except (OSError, ValueError, EOFError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path} is no file of numpy's (.npz): {error}") from None
     except Exception as error:  # noqa: BLE001  zipfile and zlib raise errors of their own for a damaged file
         raise DataError(f"{path} is damaged: {error}") from None
+    if arrays is None:
+        raise DataError(f"{path} holds a single array; it needs {', '.join(KEYS)}, as mnist.npz has.")
     missing = [key for key in KEYS if key not in arrays]
     if missing:
         raise DataError(f"{path} has no {', '.join(missing)}; it needs {', '.join(KEYS)}, as mnist.npz has.")

@@ -100,7 +100,7 @@ def work(ran: Ran) -> str:
 def _product(record: Mapping[str, Any]) -> str:
     if record.get("error"):
         return f"does not run: {record['error']}"
-    off = "no number" if record["difference"] is None else f"off by {record['difference']:.1e}"
+    off = "no numbers, far" if record["difference"] is None else f"off by {record['difference']:.1e}"
     verdict = "right" if record["right"] else "WRONG"
     return f"{verdict}: {off} from numpy's, {TOLERANCE:.0e} allowed (TF32 off); {record['gflops']:g} GFLOP/s; ran on {record['ran_on']}"
 
