@@ -63,6 +63,15 @@ START = {
 }
 
 
+PLAIN = {
+    "activities": [
+        {"name": "notebook", "what": "holds 9.8 GB and computes nothing", "gpu": True},
+        {"name": "cpu", "what": "eight cores, no card", "gpu": False},
+    ],
+    "conditions": [{"name": "broken card", "what": "the driver reports Xid 79"}],
+}
+
+
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     made, up, stop = World(START), threading.Event(), asyncio.Event()
@@ -82,6 +91,9 @@ def world() -> Iterator[World]:
             pass  # the reader left
         return response
 
+    async def plain(_: web.Request) -> web.Response:
+        return web.json_response(PLAIN)
+
     async def act(request: web.Request) -> web.Response:
         made.acts.append((request.method, request.path_qs, await request.json() if request.can_read_body else None))
         return web.json_response({})
@@ -89,6 +101,7 @@ def world() -> Iterator[World]:
     async def serve() -> None:
         app = web.Application()
         app.router.add_get("/_drive/events", events)
+        app.router.add_get("/_drive/plain", plain)
         app.router.add_route("*", "/_drive/{path:.+}", act)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
@@ -426,6 +439,36 @@ def test_a_vcenter_that_went_away_is_said_and_seen_again(page: Page, world: Worl
     expect(page.locator("#panel .error")).to_contain_text("does not answer")
     world.away = False
     expect(page.locator("#panel .error")).to_have_count(0, timeout=15000)
+
+
+def test_what_happens_inside_a_machine_is_chosen_by_name(page: Page, world: World) -> None:
+    world.acts.clear()
+    box, jobs = page.locator("[data-vm=vm-python]"), [{"pid": 8, "user": "ada", "name": "python y", "do": "notebook"}]
+    expect(box.get_by_role("button", name="notebook")).not_to_be_visible()
+    box.locator("summary", has_text="What happens inside").click()
+    box.get_by_role("button", name="notebook").click()
+    box.get_by_role("button", name="gpu done").click()
+    ill = vm("vm-python", cards=("0000:3b:00.0",), jobs=jobs, conditions=["broken card"])
+    world.change(vms=[ill, vm("vm-r")])
+    expect(box.locator(".job")).to_contain_text("ada · notebook")
+    expect(box.get_by_role("button", name="cpu", exact=True)).to_be_visible()  # still open
+    expect(box.locator("details").get_by_role("button", name="broken card")).to_have_count(0)
+    box.locator(".condition", has_text="broken card").get_by_role("button", name="end").click()
+    other = page.locator("[data-vm=vm-r]")
+    other.locator("summary").click()
+    expect(other.get_by_role("button", name="cpu", exact=True)).to_be_visible()
+    expect(other.get_by_role("button", name="notebook")).to_have_count(0)  # it has no card
+    for _ in range(100):
+        if len(world.acts) == 3:
+            break
+        page.wait_for_timeout(50)
+    me = world.acts[1][2]["user"]
+    assert world.acts == [
+        ("POST", "/_drive/vm/vm-python/activity", {"do": "notebook", "user": me}),
+        ("POST", "/_drive/vm/vm-python/done", {"user": me}),
+        ("POST", "/_drive/vm/vm-python/condition", {"name": "broken card", "on": False}),
+    ]
+    world.change(**START)
 
 
 def test_acts_inside_a_machine(page: Page, world: World) -> None:

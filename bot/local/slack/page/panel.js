@@ -7,7 +7,7 @@ const POWER = { poweredOn: ["on", "on"], poweredOff: ["off", "off"], suspended: 
 const GUEST = { booting: "starting", running: "", stopping: "shutting down", off: "" };
 const CARD = "M2 4.5h12v7H2zM6 8a1.6 1.6 0 1 0 .01 0M10.5 6.5v3M12.3 6.5v3";
 
-const seen = { state: null, before: {}, trouble: null, app: null, source: null };
+const seen = { state: null, before: {}, trouble: null, app: null, source: null, plain: null, open: new Set() };
 const root = () => document.getElementById("panel");
 
 export function stopPanel() {
@@ -27,6 +27,7 @@ export function setUpPanel(app) {
 export function startPanel() {
   stopPanel();
   if (!seen.app.vcenter) return;
+  if (!seen.plain) fetch("/_drive/vcenter/plain").then((reply) => (reply.ok ? reply.json() : null)).then((plain) => { if (plain?.activities) seen.plain = plain; redrawPanel(); }).catch(() => null);
   const source = new EventSource("/_drive/vcenter/events");
   seen.source = source;
   const take = ({ data }) => {
@@ -93,25 +94,53 @@ function vmNode(vm) {
   const doing = vm.question ? "waits for an answer" : (GUEST[guest.state] ?? guest.state ?? "");
   const logins = guest.logins ?? [];
   const jobs = guest.jobs ?? [];
-  return el("section", { class: `vm ${changed(vm.name, [vm.power, vm.cards, guest.state, logins, jobs])}`, "data-vm": vm.name },
+  return el("section", { class: `vm ${changed(vm.name, [vm.power, vm.cards, guest.state, logins, jobs, guest.conditions])}`, "data-vm": vm.name },
     el("h3", {}, el("i", { class: `lamp ${tone}` }), vm.name, el("small", { class: "quiet" }, [...owners(vm).map((name) => `of ${name}`), doing || word].join(" · "))),
     vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci), (guest.cards ?? []).includes(pci) ? null : el("small", {}, "not seen inside")))) : null,
+    ...(guest.conditions ?? []).map((name) => el("p", { class: "condition" }, name, actButton(vm, `well-${name}`, "end", "condition", { name, on: false }))),
     logins.length ? el("p", { class: "quiet" }, `logged in: ${logins.map((one) => one.user ?? one).join(", ")}`) : null,
-    ...jobs.map((job) => el("p", { class: "job" }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}`),
+    ...jobs.map((job) => el("p", { class: "job", title: job.what ?? "" }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}${named(job) ? ` · ${job.do}` : ""}`),
       actButton(vm, `end-${job.pid}`, "end", `job?pid=${job.pid}`, null, "DELETE"))),
-    el("div", { class: "acts" }, ...acts(vm, guest)));
+    el("div", { class: "acts" }, ...acts(vm, guest)), more(vm, guest));
 }
+
+/** Whether a program was started by a plain name. */
+const named = (job) => seen.plain?.activities.some((one) => one.name === job.do);
+
+/** What else may go on inside: a row of programs, a row of troubles. What is open stays open when all is drawn anew. */
+function more(vm, guest) {
+  const me = seen.app.me.name;
+  if (!seen.plain || guest.state !== "running" || vm.power !== "poweredOn" || !mayEnter(vm)) return null;
+  const key = `${vm.name}/more`;
+  const node = el("details", { class: "more", open: seen.open.has(key), ontoggle: () => { node.open ? seen.open.add(key) : seen.open.delete(key); } },
+    el("summary", { "data-key": key }, "What happens inside"),
+    el("p", { class: "quiet" }, "A program starts:"),
+    el("div", { class: "acts" }, ...seen.plain.activities.filter((one) => vm.cards.length || !one.gpu).map((one) =>
+      titled(one.what, actButton(vm, `do-${one.name}`, one.name, "activity", { do: one.name, user: me })))),
+    el("p", { class: "quiet" }, "Something is wrong:"),
+    el("div", { class: "acts" }, ...seen.plain.conditions.filter((one) => !(guest.conditions ?? []).includes(one.name)).map((one) =>
+      titled(one.what, actButton(vm, `ill-${one.name}`, one.name, "condition", { name: one.name })))),
+    el("p", { class: "quiet" }, "The work is over:"),
+    el("div", { class: "acts" }, titled("what a person types inside: the bot gives the cards back when nothing runs", actButton(vm, "done", "gpu done", "done", { user: me }))));
+  return node;
+}
+
+function titled(title, node) { node.title = title; return node; }
 
 /** Who owns a machine, as far as that is known. */
 const owners = (vm) => seen.app.people.filter((person) => person.machines?.includes(vm.name)).map((person) => person.name);
 
+/** Nobody works in a machine of somebody else's. */
+function mayEnter(vm) {
+  return !seen.app.people.some((person) => person.machines?.length) || owners(vm).includes(seen.app.me.name);
+}
+
 function acts(vm, guest) {
   const me = seen.app.me.name;
-  const known = seen.app.people.some((person) => person.machines?.length);
   if (vm.power !== "poweredOn") return [actButton(vm, "on", "Power on", "power", { do: "on" })];
   if (guest.state !== "running") return [];
   const inside = (guest.logins ?? []).some((one) => (one.user ?? one) === me);
-  const enters = !known || owners(vm).includes(me); // nobody works in a machine of somebody else's
+  const enters = mayEnter(vm);
   return [
     enters ? actButton(vm, "job", `Start a job as ${me}`, "job", { user: me, name: "python train.py", gpu: vm.cards.length > 0 }) : null,
     enters || inside ? actButton(vm, inside ? "out" : "in", `Log ${inside ? "out" : "in"} as ${me}`, inside ? "logout" : "login", { user: me }) : null,
