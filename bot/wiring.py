@@ -29,6 +29,7 @@ from bot.edges.meter import Meter
 from bot.edges.slack import Link, LinkError, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
 from bot.edges.store import SqlStore, StoreError, open_store
 from bot.edges.telemetry import push
+from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource
 from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
@@ -120,6 +121,27 @@ def vcenters_of(settings: Settings) -> list[VCenter]:
         word = password.get_secret_value() if password else ""
         found.append(VCenter(name, f"{host}:{section.port}", section.user, word, ca_file))
     return found
+
+
+def prometheus_of(settings: Settings, policy: Policy) -> PrometheusSettings | None:
+    """Whose exporters are asked; None: nobody's."""
+    p = settings.prometheus
+    if not p.asked:
+        return None
+    token, password = p.secret("token"), p.secret("password")
+    return PrometheusSettings(
+        url=p.url or "",
+        targets=p.targets,
+        interval=p.interval,
+        scrape=p.scrape,
+        label=p.label or "",
+        machines=p.machines,
+        token=token.get_secret_value() if token else "",
+        user=p.user or "",
+        password=password.get_secret_value() if password else "",
+        ca_file=p.ca_file,
+        stale=policy.reading_stale,
+    )
 
 
 def clock_of() -> FileClock:
@@ -326,6 +348,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     names = tuple(v.name for v in vcenters)
     bot = Bot(store, clock, lab, rounds, beats, link, meter, voice, people, names, made.run)
     _serve(settings, bot, stack)
+    _ask_exporters(prometheus_of(settings, policy), bot, stack)
     _start(bot, stack)
     return bot
 
@@ -353,6 +376,22 @@ def _serve(settings: Settings, bot: Bot, stack: ExitStack) -> None:
     except WebError as error:
         raise CannotStart(str(error)) from error
     stack.callback(server.stop)
+
+
+def _ask_exporters(how: PrometheusSettings | None, bot: Bot, stack: ExitStack) -> None:
+    """The second source of readings, if the settings name one."""
+    if how is None:
+        return
+
+    def count(what: str, outcome: str, seconds: float) -> None:
+        bot.meter.called("prometheus", what, outcome, seconds)
+
+    try:
+        source = PrometheusSource(how, bot.store, bot.clock.now, bot.rounds.poke, count)
+    except OSError as error:  # of the authority's file: no certificate in it (ssl.SSLError), or not readable
+        raise CannotStart(f"[prometheus] ca_file cannot be used: {error}") from error
+    source.start()
+    stack.callback(source.stop)
 
 
 def _start(bot: Bot, stack: ExitStack) -> None:

@@ -609,7 +609,8 @@ def test_a_file_that_cannot_be_read(folder: Path) -> None:
 
 def test_every_line_that_is_proposed_works(folder: Path) -> None:
     """Each example, put where it belongs, is read without a mistake."""
-    (folder / "slack-signing.token").write_text("x")
+    for name in ("slack-signing.token", "prometheus.token", "prometheus.password", "prometheus-ca.pem"):
+        (folder / name).write_text("x")
     for path, line in EXAMPLES.items():
         section, _, key = path.rpartition(".")
         if "in the environment" in line:
@@ -620,6 +621,9 @@ def test_every_line_that_is_proposed_works(folder: Path) -> None:
             text += "".join(f'{k} = "x"\n' for k in ("host", "user") if k != key)
         if path in ("web.cert_file", "web.key_file"):
             text = '[web]\ncert_file = "cert.pem"\nkey_file = "key.pem"\n'
+        if section == "prometheus" and key not in ("url", "targets"):
+            pair = {"user": "password_file", "password_file": "user"}.get(key, "url")
+            text += "".join(f"{EXAMPLES[f'prometheus.{k}']}\n" for k in dict.fromkeys(("url", pair)))
         tomllib.loads(text)
         read(folder, text)
 

@@ -6,7 +6,7 @@ Called by ``load``, so that it is told in one go with what is wrong in the file.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def lacking(settings: Settings) -> dict[Where, str]:
     """A sentence each, by where it belongs."""
-    return {**_slack(settings), **_site(settings), **_vcenters(settings), **_not_served(settings)}
+    return {
+        **_slack(settings),
+        **_site(settings),
+        **_vcenters(settings),
+        **_prometheus(settings),
+        **_not_served(settings),
+    }
 
 
 def lacking_besides(settings: Settings, bad: Iterable[Where]) -> list[str]:
@@ -75,6 +81,17 @@ def _vcenters(settings: Settings) -> dict[Where, str]:
             variable = f"GPUBOT_VCENTER_{name.upper().replace('-', '_')}_PASSWORD"
             line = example("vcenter", name, "password_file")
             found["vcenter", name, "password"] = f"[vcenter.{name}] has no password; write: {line} (or set {variable})"
+    return found
+
+
+def _prometheus(settings: Settings) -> dict[Where, str]:
+    found: dict[Where, str] = {}
+    names: tuple[Literal["password", "token"], ...] = ("password", "token")
+    for name in names:
+        try:
+            settings.prometheus.secret(name)
+        except SettingsError as error:
+            found["prometheus", name] = "; ".join(error.mistakes)
     return found
 
 

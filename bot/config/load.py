@@ -19,25 +19,40 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.config.lacking import lacking, lacking_besides
 from bot.config.mistakes import SettingsError, example, in_environment, to_do
 from bot.config.policy import ELSEWHERE, NUMBERS, read_idle, read_policy
-from bot.config.sections import Site, Slack, Store, VCenter, Web
+from bot.config.sections import Prometheus, Site, Slack, Store, VCenter, Web
 from bot.config.values import nearest, read_kinds
 from bot.domain.policy import IdlePolicy, Policy
 
 FILE = "gpubot.toml"
 PREFIX = "GPUBOT_"
 
-SECRETS = frozenset({"bot_token", "app_token", "signing_secret", "password"})
+SECRETS = frozenset({"bot_token", "app_token", "signing_secret", "password", "token"})
 """Keys that must not stand in the file."""
 
 PATHS = frozenset(
-    {"bot_token_file", "app_token_file", "signing_secret_file", "password_file", "ca_file", "cert_file", "key_file"}
+    {
+        "bot_token_file",
+        "app_token_file",
+        "signing_secret_file",
+        "password_file",
+        "token_file",
+        "ca_file",
+        "cert_file",
+        "key_file",
+    }
 )
 """Keys whose relative paths are meant from the file's own folder."""
 
-SECTIONS: dict[str, type[BaseModel]] = {"site": Site, "slack": Slack, "store": Store, "web": Web}
+SECTIONS: dict[str, type[BaseModel]] = {
+    "site": Site,
+    "slack": Slack,
+    "store": Store,
+    "web": Web,
+    "prometheus": Prometheus,
+}
 """Sections with fixed keys."""
 
-NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web")
+NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web", "prometheus")
 
 FORMS = {
     "string_type": "is no text, which stands in quotes",
@@ -119,6 +134,7 @@ class Settings(BaseSettings):
     numbers: Annotated[dict[str, Any], AfterValidator(read_policy)] = Field(default={}, alias="policy")  # as written
     store: Store = Store()
     web: Web = Web()
+    prometheus: Prometheus = Prometheus()
 
     @classmethod
     def settings_customise_sources(
@@ -451,7 +467,10 @@ def _name(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
 def _unknown(where: Where, said: Mapping[Where, tuple[str, str]]) -> str:
     """A key that nobody knows, and the one that was probably meant."""
     if len(where) == 1:
-        home = next((name for name in ("site", "slack", "policy", "idle", "web") if where[0] in keys_of(name)), None)
+        home = next(
+            (name for name in ("site", "slack", "policy", "idle", "web", "prometheus") if where[0] in keys_of(name)),
+            None,
+        )
         if home is not None:
             return f"{where[0]} stands in no section; write: [{home}] in a line above it"
         near = nearest(where[0], NAMES)

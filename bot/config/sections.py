@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from bot.config.mistakes import SettingsError, example
 from bot.config.values import (
     is_loopback,
+    read_address,
     read_admin,
     read_channel,
+    read_duration,
     read_file,
     read_host,
     read_hours,
@@ -30,6 +33,12 @@ class _Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, hide_input_in_errors=True)
 
+
+SCRAPES = (timedelta(seconds=5), timedelta(seconds=60))
+"""Between two samples: oftener burdens guests, less often misses most of what happens."""
+
+INTERVAL_MAX = timedelta(minutes=5)
+"""Of one reading: a longer one would be old before the next."""
 
 Word = Annotated[str, Field(min_length=1)]
 Existing = Annotated[Path, AfterValidator(read_file)]
@@ -126,6 +135,81 @@ class Web(_Section):
         if self.port > 65535:
             raise wrong("", f"[web] bind has no such port; write: {example('web', 'bind')}")
         return self
+
+
+class Prometheus(_Section):
+    """Exporters in guests as a second source of readings; without ``url`` and ``targets`` there is none."""
+
+    url: Annotated[str, AfterValidator(read_address)] | None = None  # of a Prometheus server that scrapes them
+    targets: dict[Word, Annotated[str, AfterValidator(read_address)]] = {}  # or: machine -> page of its exporter
+    interval: Annotated[timedelta, BeforeValidator(read_duration)] = timedelta(seconds=60)  # that one reading covers
+    scrape: Annotated[timedelta, BeforeValidator(read_duration)] = timedelta(seconds=15)  # between two samples
+    label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")] | None = None  # that names the machine (url)
+    machines: dict[Word, Word] = {}  # machine -> the value of that label, where it is not its name (url)
+    user: Word | None = None  # login at the server, with a password
+    password_file: Existing | None = None  # its password, instead of the environment
+    token_file: Existing | None = None  # or a bearer token for the server
+    ca_file: Existing | None = None  # PEM file of the authority that signed the certificates; none: the system's
+    password: SecretStr | None = None  # environment alone
+    token: SecretStr | None = None  # environment alone
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is anything to ask."""
+        return self.url is not None or bool(self.targets)
+
+    def secret(self, name: Literal["password", "token"]) -> SecretStr | None:
+        """From the environment, else from its file; None if there is none. Raises SettingsError."""
+        given: SecretStr | None = getattr(self, name)
+        return given if given is not None else from_file(getattr(self, f"{name}_file"), f"[prometheus] {name}_file")
+
+    @model_validator(mode="after")
+    def _together(self) -> Prometheus:
+        found = [*self._whom(), *self._when(), *self._who()]
+        if found:
+            raise wrong("", *(f"[prometheus] {line}" for line in found))
+        return self
+
+    def _whom(self) -> list[str]:
+        if self.url is not None and self.targets:
+            return ["has url and targets: one of them is asked; delete the other"]
+        if not self.asked and self.model_fields_set:
+            return [
+                f"names nobody to ask; write: {example('prometheus', 'url')}, or {example('prometheus', 'targets')}"
+            ]
+        beside = [k for k in ("label", "machines", "user", "password_file", "token_file") if getattr(self, k)]
+        if self.targets and beside:
+            return [f"{k} is for a server (url), and not used with targets; delete it" for k in beside]
+        return []
+
+    def _when(self) -> list[str]:
+        if not SCRAPES[0] <= self.scrape <= SCRAPES[1]:
+            return [f"scrape is not from 5 s to 60 s; write: {example('prometheus', 'scrape')}"]
+        if self.interval < 2 * self.scrape:
+            least = int(2 * self.scrape.total_seconds())
+            return [f'interval holds fewer than two scrapes, which decide nothing; write: interval = "{least} s"']
+        if self.interval > INTERVAL_MAX:
+            return [
+                f"interval is longer than 5 min, after which a word is old; write: {example('prometheus', 'interval')}"
+            ]
+        return []
+
+    def _who(self) -> list[str]:
+        token, login = self.token_file or self.token, self.password_file or self.password
+        found = []
+        if token and self.user:
+            found.append("has a token and a user: one of them is sent; delete the other")
+        if self.user and not login:
+            line = example("prometheus", "password_file")
+            found.append(f"has user and no password; write: {line} (or set {example('prometheus', 'password')})")
+        if login and not self.user:
+            found.append(f"has a password and no user; write: {example('prometheus', 'user')}")
+        parts = urlsplit(self.url or "")
+        if (token or login) and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            found.append(
+                f"url is plain HTTP to another machine, and a secret would be sent; write: {example('prometheus', 'url')}"
+            )
+        return found
 
 
 def from_file(path: Path | None, setting: str) -> SecretStr | None:

@@ -168,6 +168,22 @@ def read_url(value: str) -> str:
     return value if value.endswith("/") else value + "/"
 
 
+def read_address(value: str) -> str:
+    """Where an exporter, or a Prometheus server, is. Plain HTTP is usual there; no name and password in it."""
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise wrong("is no address of a web service") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"\s", value):
+        raise wrong("is no address of a web service (it begins with http:// or https://)")
+    if parts.username is not None or parts.password is not None:
+        raise wrong("has a user or a password in it, which must not stand in the file")
+    if parts.fragment:
+        raise wrong("has a # in it, which no server is sent")
+    return value
+
+
 def read_store(value: str) -> str:
     """The kind of database is one of ours."""
     if not re.match(r"sqlite:///.|postgresql(\+psycopg)?://", value):

@@ -30,6 +30,9 @@ class Meter:
         self._calls = {
             "slack": seconds("slack_call", "Real seconds of a call to Slack", "method", "outcome"),
             "vcenter": seconds("vcenter_call", "Real seconds of a call to vCenter", "method", "outcome"),
+            "prometheus": seconds(
+                "prometheus_call", "Real seconds of a request to an exporter or its server", "method", "outcome"
+            ),
         }
         self._commands = seconds("command", "Real seconds until the answer to a line", "verb", "outcome")
         self._rounds = seconds("round", "Real seconds of a round", "outcome")
@@ -46,7 +49,7 @@ class Meter:
         self._moves = Gauge("gpubot_moves_under_way", "Restarts that have begun and are not over", registry=r)
 
     def called(self, system: str, method: str, outcome: str, seconds: float) -> None:
-        """A call to ``slack`` or ``vcenter`` ended."""
+        """A call to ``slack``, ``vcenter`` or ``prometheus`` ended."""
         self._calls[system].labels(method, outcome).observe(seconds)
 
     def heard(self, verb: str, outcome: str, seconds: float) -> None:
