@@ -40,9 +40,10 @@ def files() -> dict[str, bytes]:
 
     nvml = binding()
     return {
-        AGENT: program("bot.guest.agent.main:main", ("agent", "check"), nvml),
-        GPU: program("bot.guest.agent.gpu:main", ("agent",), {}),
-        CHECK: program("bot.guest.check.main:main", ("check",), nvml),
+        # The order `quick check` is carried out by the agent's own file.
+        AGENT: program("bot.guest.agent.main", ("agent", "check"), nvml, {"check": "bot.guest.check.main"}),
+        GPU: program("bot.guest.agent.gpu", ("agent",), {}),
+        CHECK: program("bot.guest.check.main", ("check",), nvml),
         SETTINGS: SAMPLE.encode(),
         UNIT: (HERE / UNIT).read_bytes(),
         INSTALL: (HERE / INSTALL).read_bytes(),

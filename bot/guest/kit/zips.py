@@ -17,6 +17,7 @@ PACKAGE = Path(bot.__file__).absolute().parent
 SHEBANG = b"#!/usr/bin/env python3\n"
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 BINDING = "pynvml.py"
+NO_WORDS: Mapping[str, str] = {}
 LICENCE = "LICENSE-nvidia-ml-py.txt"
 
 
@@ -24,14 +25,13 @@ class KitError(Exception):
     """The kit cannot be written; in words for the person who asked for it."""
 
 
-def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes]) -> bytes:
+def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes], words: Mapping[str, str] = NO_WORDS) -> bytes:
     """A zip with a first line that runs it.
 
-    `start` is "module:function", a function that takes the arguments and returns an exit code; `rooms` are folders of ``bot/guest``;
-    `extra` are further files by their names.
+    `start` is a module with a function ``main`` that takes the arguments and returns an exit code; `words` are first arguments that
+    another such module takes; `rooms` are folders of ``bot/guest``; `extra` are further files by their names.
     """
-    module, _, function = start.partition(":")
-    files = {"__main__.py": _main(module, function), **sources(rooms), **extra}
+    files = {"__main__.py": _main(start, words), **sources(rooms), **extra}
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
@@ -41,15 +41,17 @@ def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes]) -> byt
     return SHEBANG + made.getvalue()
 
 
-def _main(module: str, function: str) -> bytes:
+def _main(start: str, words: Mapping[str, str]) -> bytes:
     """What runs first. An old Python says so in one line instead of a traceback."""
-    return (
-        "import sys\n"
-        "if sys.version_info < (3, 9):\n"
-        "    sys.exit('needs Python 3.9 or newer; this is ' + sys.version.split()[0])\n"
-        f"from {module} import {function}\n"
-        f"sys.exit({function}(sys.argv[1:]))\n"
-    ).encode()
+    lines = [
+        "import sys",
+        "if sys.version_info < (3, 9):",
+        "    sys.exit('needs Python 3.9 or newer; this is ' + sys.version.split()[0])",
+        "words = sys.argv[1:]",
+    ]
+    for word, module in words.items():
+        lines += [f"if words[:1] == [{word!r}]:", f"    from {module} import main", "    sys.exit(main(words[1:]))"]
+    return "\n".join([*lines, f"from {start} import main", "sys.exit(main(words))", ""]).encode()
 
 
 def sources(rooms: Iterable[str]) -> dict[str, bytes]:
