@@ -574,6 +574,7 @@ class Reading:
     agent: str = ""  # version of the agent that speaks; "" not told
     agent_id: str = ""  # which agent speaks: made once for each place in which one keeps its state; "" not told
     cpus: int | None = None  # processors of the machine; None: not told
+    agent_at: datetime | None = None  # when an agent last spoke from inside; None: none has
 
 
 # ---- what is written ----------------------------------------------------------------------------------------------

@@ -140,6 +140,15 @@ class Beside:
     persons: Mapping[PersonId, Person]  # everybody who was met, by id
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What became of a guest's word."""
+
+    before: Reading | None  # the machine's latest word before
+    now: Reading | None  # and now: the new one, completed, or the one that stays
+    orders: tuple[str, ...] = ()  # what waited for the guest, and is forgotten with this
+
+
 class StoreTrouble(Exception):
     """The store cannot do its work for a cause outside the program, and nothing was written. The text is for logs."""
 
@@ -222,6 +231,11 @@ class Store(Protocol):
     # readings
     def take_reading(self, reading: Reading) -> bool:
         """Keep the latest reading of a machine; False if (boot_id, seq) was taken before."""
+        ...
+
+    def hear(self, words: Sequence[tuple[str, Reading]]) -> list[Heard | None]:
+        """Keep readings, each with the digest of the token that it came with, all in one transaction; the orders for their guests. In the
+        order of the words; None: the token is not (or no more) of that machine."""
         ...
 
     def readings(self) -> Mapping[MachineId, Reading]:

@@ -185,7 +185,7 @@ def test_of_a_newer_program(file: Path, url: str) -> None:
 
 def test_of_an_older_program(file: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     open_store(url).close()
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, "0002"))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, "next"))
     assert "run `gpubot db upgrade`" in refusal(TooOld, lambda: open_store(url))
 
 

@@ -16,16 +16,17 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Executable, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from bot.domain.model import Person, Reading, Seen
+from bot.domain.model import MachineId, Person, Reading, Seen
 from bot.edges.store.codec import from_text
-from bot.edges.store.tables import LookRow, PersonRow, PulseRow, ReadingRow, table
+from bot.edges.store.tables import LookRow, PersonRow, PulseRow, ReadingRow, TokenRow, table
 from bot.service.ports import Beside
 
 V = TypeVar("V")
 
 PULSE, LOOK, READING, PERSON = table(PulseRow), table(LookRow), table(ReadingRow), table(PersonRow)
+TOKEN = table(TokenRow)
 
-LOOKS, READINGS, PERSONS = "looks", "readings", "persons"
+LOOKS, READINGS, PERSONS, TOKENS = "looks", "readings", "persons", "tokens"
 """Names of their pulses."""
 
 BEATS = "SELECT name, beat FROM pulse"
@@ -83,6 +84,17 @@ class Shelf:
         ):  # else somebody else's was missed, which says nothing of which is the last
             self._beats[LOOKS], self._now = beat, replace(self._now, seen=seen)
 
+    def readings(self, beats: Mapping[str, int]) -> Mapping[MachineId, Reading] | None:
+        """The latest readings, if none has come since; else None."""
+        return self._now.readings if beats.get(READINGS, 0) == self._beats.get(READINGS, 0) else None
+
+    def heard(self, beat: int, taken: Mapping[MachineId, tuple[str, Reading]]) -> None:
+        """Readings of our own were written, as these texts, with this beat: nobody needs to read all the others again."""
+        if beat == self._beats.get(READINGS, 0) + 1:  # else somebody else's are missing
+            self._texts[READINGS].update(taken)
+            readings = {**self._now.readings, **{machine: reading for machine, (_, reading) in taken.items()}}
+            self._beats[READINGS], self._now = beat, replace(self._now, readings=MappingProxyType(readings))
+
     def _decoded(self, name: str, rows: Any, kind: type[V]) -> Mapping[Any, V]:
         """Values by key; unchanged texts are not decoded again."""
         before, after = self._texts[name], {}
@@ -91,3 +103,23 @@ class Shelf:
             after[key] = known if known is not None and known[0] == text else (text, from_text(kind, text))
         self._texts[name] = after
         return MappingProxyType({key: value for key, (_, value) in after.items()})
+
+
+class Tokens:
+    """Whose token is which, by digest, as of a beat. The store's lock guards it."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._beat = -1
+        self._by_digest: Mapping[str, MachineId] = {}
+
+    def known(self, beats: Mapping[str, int]) -> Mapping[str, MachineId] | None:
+        """All of them, if none has changed since; else None."""
+        return self._by_digest if beats.get(TOKENS, 0) == self._beat else None
+
+    def read(self, connection: Connection, beats: Mapping[str, int]) -> Mapping[str, MachineId]:
+        """Read them if one has changed, in the transaction in which the beats were read."""
+        if self.known(beats) is None:
+            rows = connection.execute(select(TOKEN.c.digest, TOKEN.c.machine))
+            self._by_digest, self._beat = {row.digest: row.machine for row in rows}, beats.get(TOKENS, 0)
+        return self._by_digest

@@ -26,10 +26,16 @@ TAG = "is"
 """The field that names the class where several would fit."""
 
 
-def to_text(value: object, hint: Any = None) -> str:
-    """One line of JSON. ``hint`` is the declared type where it is not simply the value's class."""
+def to_text(value: object, hint: Any = None, *, lean: bool = False) -> str:
+    """One line of JSON. ``hint`` is the declared type where it is not simply the value's class. ``lean``: without what the reader fills in,
+    the defaults; for what is written often and kept for days, so that no default of it changes meanwhile."""
     declared: Any = type(value) if hint is None else hint
-    return json.dumps(writer(declared)(value), ensure_ascii=False, separators=(",", ":"))
+    return as_line(writer(declared, lean)(value))
+
+
+def as_line(raw: Any) -> str:
+    """What :func:`writer` has made, as one line of JSON."""
+    return json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
 
 
 def from_text(hint: type[T], text: str) -> T:
@@ -104,29 +110,29 @@ PLAIN: dict[Any, tuple[Turn, Turn]] = {
 
 
 @cache
-def writer(hint: Any) -> Turn:
-    """The function that turns a value of this type into what ``json`` takes."""
+def writer(hint: Any, lean: bool = False) -> Turn:
+    """The function that turns a value of this type into what ``json`` takes. ``lean``: see :func:`to_text`."""
     if hint in PLAIN:
         return PLAIN[hint][0]
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _union_writer(args)
+        return _union_writer(args, lean)
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
-        item = writer(args[0])
+        item = writer(args[0], lean)
         return lambda value: [item(v) for v in value]
     if origin is tuple:
-        items = tuple(writer(a) for a in args)
+        items = tuple(writer(a, lean) for a in args)
         return lambda value: [w(v) for w, v in zip(items, value, strict=True)]
     if origin is frozenset:
-        item = writer(args[0])
+        item = writer(args[0], lean)
         return lambda value: sorted(item(v) for v in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        key, item = writer(args[0]), writer(args[1])
+        key, item = writer(args[0], lean), writer(args[1], lean)
         return lambda value: {key(k): item(v) for k, v in value.items()}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda value: value.value
     if isinstance(hint, type) and is_dataclass(hint):
-        return _dataclass_writer(hint)
+        return _dataclass_writer(hint, lean)
     raise TypeError(f"no way to write {hint!r}")
 
 
@@ -157,10 +163,19 @@ def reader(hint: Any) -> Turn:
     raise TypeError(f"no way to read {hint!r}")
 
 
-def _dataclass_writer(kind: type) -> Turn:
+def _dataclass_writer(kind: type, lean: bool) -> Turn:
     hints = get_type_hints(kind)
-    parts = tuple((f.name, writer(hints[f.name])) for f in fields(cast(Any, kind)))
-    return lambda value: {name: write(getattr(value, name)) for name, write in parts}
+    parts = tuple((f.name, writer(hints[f.name], lean), _default(f)) for f in fields(cast(Any, kind)))
+    if not lean:
+        return lambda value: {name: write(getattr(value, name)) for name, write, _ in parts}
+    return lambda value: {
+        name: write(told) for name, write, default in parts if (told := getattr(value, name)) != default
+    }
+
+
+def _default(f: Field[Any]) -> Any:
+    """What the reader fills in; MISSING, which equals nothing, if it must be there."""
+    return f.default_factory() if f.default_factory is not MISSING else f.default
 
 
 def _dataclass_reader(kind: type) -> Turn:
@@ -189,13 +204,13 @@ def _needed(f: Field[Any]) -> bool:
     return f.default is MISSING and f.default_factory is MISSING
 
 
-def _union_writer(args: tuple[Any, ...]) -> Turn:
+def _union_writer(args: tuple[Any, ...], lean: bool) -> Turn:
     """None as null; the only other type as it is; among several, plain text as it is and dataclasses with their name."""
     rest = tuple(a for a in args if a is not types.NoneType)
     if len(rest) == 1:
-        only = writer(rest[0])
+        only = writer(rest[0], lean)
         return lambda value: None if value is None else only(value)
-    known = {a: writer(a) for a in rest}
+    known = {a: writer(a, lean) for a in rest}
     for kind in rest:
         if kind not in PLAIN and not is_dataclass(kind):
             raise TypeError(f"no way to tell {kind!r} from the others of a union")

@@ -1,26 +1,24 @@
 """What guests say, and the orders that wait for them.
 
-Called by the store. It keeps the latest word of each machine and what only a row of words can tell: since when a boot is
-heard of, and since when nothing runs. It must not judge what a reading means.
+Called by the store. It keeps the latest word of each machine and what only a row of words can tell: since when a boot is heard of, since
+when nothing runs, whether two speak for one machine. It must not judge what a reading means.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, select
 
-from bot.domain.inside import Hour, Minute
-from bot.domain.minutes import minutes_of
-from bot.domain.model import Reading
-from bot.edges.store.beside import READINGS, moved
-from bot.edges.store.codec import from_text, to_text
-from bot.edges.store.pen import add, put
-from bot.edges.store.tables import BootRow, HourRow, MinuteRow, OrderRow, ReadingRow, table
+from bot.domain.model import MachineId, Reading
+from bot.edges.store import minutes
+from bot.edges.store.codec import from_text
+from bot.edges.store.pen import put, say
+from bot.edges.store.tables import BootRow, OrderRow, ReadingRow, table
 
 READING, BOOT, ORDER = table(ReadingRow), table(BootRow), table(OrderRow)
-MINUTE, HOUR = table(MinuteRow), table(HourRow)
 
 SILENCE = timedelta(minutes=5)
 """After a silence of more than that nobody knows that nothing ran: "free since" begins anew."""
@@ -31,61 +29,202 @@ ORDER_LIVES = timedelta(minutes=30)
 BOOTS_KEPT = 20
 """Boots of a machine that are remembered."""
 
+RIVALS = timedelta(minutes=10)
+"""So long after two speakers were last heard for one machine nothing of what they say is believed; and after so long a silence of the one
+that is listened to, the other one is."""
 
-def take(connection: Connection, reading: Reading) -> Reading | None:
-    """Keep a reading; returns it completed, or None if it was taken before or is overtaken by a later one."""
-    known = connection.execute(
-        select(BOOT.c.boot_id, BOOT.c.seq, BOOT.c.first_at)
-        .where(BOOT.c.machine == reading.machine)
-        .order_by(BOOT.c.first_at.desc())
-    ).all()
-    boots = {row.boot_id: row for row in known}
-    body = connection.execute(select(READING.c.body).where(READING.c.machine == reading.machine)).scalar()
-    last = from_text(Reading, body) if body is not None else None
-    boot = boots.get(reading.boot_id)
-    if boot is not None and (reading.seq <= boot.seq or (last is not None and last.boot_id != reading.boot_id)):
-        return None
-    first_at = boot.first_at if boot is not None else reading.at
-    done = replace(reading, first_at=first_at, free_since=free_since(last, reading))
-    heard = {"machine": done.machine, "boot_id": done.boot_id, "seq": done.seq, "first_at": first_at}
-    put(connection, BOOT, [heard])
-    put(connection, READING, [{"machine": done.machine, "body": to_text(done)}])
-    add(connection, MINUTE, [{"machine": m.machine, "at": m.at, "body": to_text(m)} for m in minutes_of(done)])
-    moved(connection, READINGS)
-    if boot is None and len(known) >= BOOTS_KEPT:
-        old = and_(BOOT.c.machine == done.machine, BOOT.c.boot_id.in_([row.boot_id for row in known[BOOTS_KEPT - 1 :]]))
+IN_FLIGHT = timedelta(seconds=5)
+"""A word may be on its way for so long without knowing it."""
+
+AGAIN = timedelta(seconds=60)
+"""Words of "done" or of a check that lie no farther apart are of the same one: its age is told anew with each reading."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a reading."""
+
+    new: bool  # it is the machine's latest word now
+    now: Reading | None  # the latest word, if it has changed: this one, completed, or the one that stays, with a rival
+
+
+def take(connection: Connection, reading: Reading, last: Reading | None) -> Taken:
+    """Keep the boots and minutes of a reading, and complete it; the caller keeps what is ``now``.
+
+    :param last: the latest word of this machine; a reading of before, or one that was taken already, is known by it
+    """
+    me = speaker(reading)
+    if last is not None and speaker(last) == me:
+        if reading.seq > last.seq:
+            return _next(connection, reading, last, last.first_at or reading.at)
+        other = reading.seq == last.seq and abs(_stamp(reading) - _stamp(last)) > IN_FLIGHT
+        return _rival(reading, last) if other else Taken(False, None)
+    boots = _boots(connection, reading.machine)
+    known = boots.get(me)
+    if known is not None and reading.seq <= known.seq:
+        return Taken(False, None)
+    if last is not None:
+        _remember(connection, last, boots.get(speaker(last)))
+    listened = _listened_to(last, boots) if reading.inside else None
+    if last is not None and listened is not None and listened.who != me:
+        before = listened.since <= reading.at and _end(reading) <= listened.since + IN_FLIGHT
+        if before and (known is not None or reading.late_s > IN_FLIGHT.total_seconds()):
+            _remember(connection, reading, known)
+            minutes.add(connection, reading)
+            return Taken(False, None)
+        if known is not None and abs(reading.at - listened.heard) <= RIVALS:
+            _remember(connection, reading, known)
+            return _rival(reading, last)
+        known = None  # it is listened to from now on, again or for the first time
+    _remember(connection, reading, known)
+    if me not in boots and len(boots) >= BOOTS_KEPT:
+        old = and_(BOOT.c.machine == reading.machine, BOOT.c.boot_id.in_([*boots][BOOTS_KEPT - 1 :]))
         connection.execute(delete(BOOT).where(old))
-    return done
+    firsts = [b.first_at for name, b in boots.items() if name == me or name.partition("/")[0] == reading.boot_id]
+    return _next(connection, reading, last, min(firsts, default=reading.at))
+
+
+@dataclass(frozen=True)
+class _Boot:
+    """A speaker that was heard of."""
+
+    seq: int  # how far it has counted
+    first_at: datetime  # since when it is listened to
+
+
+@dataclass(frozen=True)
+class _Listened:
+    """The agent that speaks for a machine now."""
+
+    who: str  # see ``speaker``
+    since: datetime  # its first word
+    heard: datetime  # its last
+
+
+def speaker(reading: Reading) -> str:
+    """Who speaks: a boot, and which agent in it; or a source outside. Each counts its own words."""
+    if not reading.inside:
+        return f"/{reading.boot_id}"
+    return f"{reading.boot_id}/{reading.agent_id}" if reading.agent_id else reading.boot_id
+
+
+def _boots(connection: Connection, machine: MachineId) -> dict[str, _Boot]:
+    """The speakers of a machine, the latest first."""
+    query = select(BOOT.c.boot_id, BOOT.c.seq, BOOT.c.first_at).where(BOOT.c.machine == machine)
+    return {who: _Boot(seq, at) for who, seq, at in connection.execute(query.order_by(BOOT.c.first_at.desc()))}
+
+
+def _listened_to(last: Reading | None, boots: Mapping[str, _Boot]) -> _Listened | None:
+    """Of the agents of a machine the one that is listened to; a source outside silences none."""
+    if last is None:
+        return None
+    if last.inside:
+        boot = boots.get(speaker(last))
+        return _Listened(speaker(last), boot.first_at if boot is not None else last.first_at or last.at, last.at)
+    agents = [(boot.first_at, who) for who, boot in boots.items() if not who.startswith("/")]
+    if not agents:
+        return None
+    since, who = max(agents)
+    return _Listened(who, since, last.agent_at or since)
+
+
+def _end(reading: Reading) -> datetime:
+    """When it was measured, by the bot's clock."""
+    return reading.at - timedelta(seconds=reading.late_s)
+
+
+def _stamp(reading: Reading) -> datetime:
+    """The same by the guest's clock, as it was sent: a word that is sent again has the same."""
+    try:
+        return _end(reading) + timedelta(seconds=reading.skew_s)
+    except OverflowError:
+        return _end(reading)
+
+
+def _next(connection: Connection, reading: Reading, last: Reading | None, first_at: datetime) -> Taken:
+    """It is the latest word, and has what stays of the one before."""
+    same = last if last is not None and last.boot_id == reading.boot_id else None
+    done = replace(
+        reading, first_at=first_at, free_since=free_since(last, reading), rivals=_still_rivals(last, reading.at),
+        agent_at=reading.at if reading.inside else last.agent_at if last is not None else None,
+    )  # fmt: skip
+    if _stays(same, done):
+        assert same is not None
+        done = replace(done, done_at=same.done_at, done_by=same.done_by)
+    if same is not None and (done.check is None or _again(same.check_at, done.check_at, same.check == done.check)):
+        done = replace(done, check=same.check, check_at=same.check_at)
+    minutes.add(connection, done)
+    return Taken(True, done)
+
+
+def _stays(before: Reading | None, now: Reading) -> bool:
+    """Whether the "done" of before is still the last one. A time that lies ahead, by a clock that was set back since, was heard long ago, and
+    would be once more."""
+    if before is None or before.done_at is None or before.done_at > now.at:
+        return False
+    return now.done_at is None or _again(before.done_at, now.done_at, before.done_by == now.done_by)
+
+
+def _again(before: datetime | None, now: datetime | None, alike: bool) -> bool:
+    return before is not None and now is not None and alike and abs(now - before) <= AGAIN
+
+
+def _rival(reading: Reading, last: Reading) -> Taken:
+    """Another one speaks for this machine: the latest word stays, and nobody believes it."""
+    return Taken(False, replace(last, rivals=reading.at))
+
+
+def _still_rivals(last: Reading | None, now: datetime) -> datetime | None:
+    """When two were last heard, if that still counts; a time that lies ahead, by a clock that was set back since, is now."""
+    if last is None or last.rivals is None or now - last.rivals > RIVALS:
+        return None
+    return min(last.rivals, now)
+
+
+def _remember(connection: Connection, heard: Reading, known: _Boot | None) -> None:
+    """How far this speaker has counted."""
+    first_at = known.first_at if known is not None else heard.first_at or heard.at
+    row = {"machine": heard.machine, "boot_id": speaker(heard), "seq": heard.seq, "first_at": first_at}
+    put(connection, BOOT, [row])
 
 
 def free_since(last: Reading | None, new: Reading) -> datetime | None:
-    """Since when no job has run and no key was pressed, as far as readings without a long gap tell; None: a job runs."""
-    if new.jobs:
+    """Since when no job has run and no key was pressed, as far as readings without a long gap tell; None: a job runs, or the source
+    sees the cards alone."""
+    if new.jobs or not new.inside:
         return None
-    if last is None or last.free_since is None or not timedelta() <= new.at - last.at <= SILENCE:
+    late = new.late_s > SILENCE.total_seconds()  # what it says of then is not what is now
+    if last is None or last.free_since is None or late or not timedelta() <= new.at - last.at <= SILENCE:
         return new.at
     return max([last.free_since, *(x.pressed for x in new.logins if x.pressed is not None)])
 
 
-def waits(connection: Connection, machine: str) -> bool:
-    """Whether an order waits."""
-    return connection.execute(select(ORDER.c.word).where(ORDER.c.machine == machine).limit(1)).first() is not None
+def latest(connection: Connection, machines: set[MachineId]) -> dict[MachineId, Reading]:
+    """The latest word of each of these."""
+    rows = connection.execute(select(READING.c.machine, READING.c.body).where(READING.c.machine.in_(machines)))
+    return {machine: from_text(Reading, body) for machine, body in rows}
 
 
-def take_orders(connection: Connection, machine: str, now: datetime) -> list[str]:
+def keep(connection: Connection, texts: Mapping[MachineId, str]) -> None:
+    """Write the latest words."""
+    put(connection, READING, [{"machine": machine, "body": text} for machine, text in texts.items()])
+
+
+# ---- orders
+
+
+def waiting(connection: Connection) -> set[MachineId]:
+    """Guests for which an order waits."""
+    return {row[0] for row in say(connection, "SELECT machine FROM guest_order")}
+
+
+def take_orders(connection: Connection, machine: MachineId, now: datetime) -> list[str]:
     """The orders that wait and are not too old, oldest first; forgets them all."""
     rows = connection.execute(select(ORDER.c.word, ORDER.c.at).where(ORDER.c.machine == machine)).all()
     connection.execute(delete(ORDER).where(ORDER.c.machine == machine))
     return [row.word for row in sorted(rows, key=lambda r: (r.at, r.word)) if abs(now - row.at) <= ORDER_LIVES]
 
 
-def minutes(connection: Connection, after: int, limit: int) -> list[Minute]:
-    """Those behind ``after``, in the order of arrival."""
-    query = select(MINUTE.c.id, MINUTE.c.body).where(MINUTE.c.id > after).order_by(MINUTE.c.id).limit(limit)
-    return [replace(from_text(Minute, body), id=id) for id, body in connection.execute(query)]
-
-
-def hours(connection: Connection, machine: str, since: datetime) -> list[Hour]:
-    """The kept hours of a machine's devices, oldest first."""
-    query = select(HOUR).where(HOUR.c.machine == machine, HOUR.c.start >= since).order_by(HOUR.c.start, HOUR.c.uuid)
-    return [Hour(**row._mapping) for row in connection.execute(query)]
+def forget_orders(connection: Connection, now: datetime) -> None:
+    """Throw away those that no guest has fetched: one that is silent would be asked about at each word of the others."""
+    connection.execute(delete(ORDER).where(~ORDER.c.at.between(now - ORDER_LIVES, now + ORDER_LIVES)))

@@ -15,7 +15,7 @@ from bot.domain.draft import Changes
 from bot.domain.inside import Watch
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
 from bot.edges.store import outbox
-from bot.edges.store.beside import READINGS, moved
+from bot.edges.store.beside import READINGS, TOKENS, moved
 from bot.edges.store.books import (
     AGREEMENT,
     CARD,
@@ -89,6 +89,7 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
         for t in OF_A_GUEST:
             connection.execute(delete(t).where(t.c.machine == machine.uuid))
         moved(connection, READINGS)
+        moved(connection, TOKENS)
     add(connection, LEDGER, [_line(x) for x in changes.lines])
     if changes.paused is not None:
         put(connection, WORD, [{"name": "paused", "value": changes.paused}])

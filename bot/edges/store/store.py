@@ -20,7 +20,7 @@ from sqlalchemy import Connection, select
 from bot.domain.draft import Changes
 from bot.domain.inside import Hour, Minute
 from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
-from bot.edges.store import beside, claims, intake, outbox, record, schema
+from bot.edges.store import beside, claims, intake, listening, minutes, outbox, record, schema
 from bot.edges.store import books as shelf
 from bot.edges.store import tidy as tidying
 from bot.edges.store.codec import to_text
@@ -29,7 +29,7 @@ from bot.edges.store.errors import Busy, Lost, plain_words
 from bot.edges.store.pen import put, say
 from bot.edges.store.tables import TokenRow, table
 from bot.edges.store.watch import Watch
-from bot.service.ports import Address, Beside, Post
+from bot.service.ports import Address, Beside, Heard, Post
 
 log = logging.getLogger("gpubot.store")
 
@@ -125,10 +125,11 @@ class SqlStore:
         self._gate, self.now, self.where = gate, now, gate.where
         self._writer: threading.Lock | None = threading.Lock() if locked else None
         self._writing_thread: int | None = None
-        self._cache_lock = threading.Lock()  # guards the three below
+        self._cache_lock = threading.Lock()  # guards the four below
         self._kept: shelf.Kept | None = None
         self._decoded = shelf.Decoded()
         self._beside = beside.Shelf()
+        self._tokens = beside.Tokens()
         self._watch = Watch(gate)
         gate.place.now = now
 
@@ -256,9 +257,9 @@ class SqlStore:
             outbox.forget_standing(connection, to, key)
 
     def tidy(self, now: datetime) -> bool:
-        """Throw away messages that are long out. Returns whether all is done; else there may be more."""
+        """Throw away what is old, a small piece at a time. Returns whether all is done; else there may be more."""
         with self._writing() as (connection, _):
-            return tidying.tidy(connection, now) < tidying.AT_ONCE
+            return tidying.tidy(connection, now)
 
     def pending(self) -> int:
         """How many messages wait, due or not."""
@@ -279,16 +280,49 @@ class SqlStore:
         """Replace a machine's token by its digest (hex SHA-256)."""
         with self._writing() as (connection, _):
             put(connection, TOKEN, [{"machine": machine, "digest": digest, "at": now}])
+            beside.moved(connection, beside.TOKENS)
 
     def machine_of_token(self, digest: str) -> MachineId | None:
         """Whose token it is."""
-        with self._gate.reading() as connection:
-            return connection.execute(select(TOKEN.c.machine).where(TOKEN.c.digest == digest)).scalar()
+        with self._cache_lock:
+            known = self._tokens.known(self._beats())
+        if known is None:
+            with self._gate.reading() as connection, self._cache_lock:
+                known = self._tokens.read(connection, dict(say(connection, beside.BEATS)))
+        return known.get(digest)
 
     def take_reading(self, reading: Reading) -> bool:
         """Keep the latest reading of a machine; False if it was taken before or is older than what is known."""
         with self._writing() as (connection, _):
-            return intake.take(connection, reading) is not None
+            words = listening.Listening(connection, self._at_hand(connection))
+            new = words.take(reading)
+            beat = words.keep()
+        self._heard(beat, words)
+        return new
+
+    def hear(self, words: Sequence[tuple[str, Reading]]) -> list[Heard | None]:
+        """Keep readings that came with these tokens, in one transaction."""
+        with self._writing() as (connection, _):
+            at_hand = self._at_hand(connection)
+            with self._cache_lock:
+                tokens = self._tokens.read(connection, at_hand.beats)
+            heard = listening.Listening(connection, at_hand)
+            told = [heard.hear(reading) if tokens.get(digest) == reading.machine else None for digest, reading in words]
+            beat = heard.keep()
+        self._heard(beat, heard)
+        return told
+
+    def _at_hand(self, connection: Connection) -> listening.AtHand:
+        """The beats as they are in this transaction, and the latest readings if they are those at hand."""
+        beats = dict(say(connection, beside.BEATS))
+        with self._cache_lock:
+            return listening.AtHand(beats, self._beside.readings(beats))
+
+    def _heard(self, beat: int | None, words: listening.Listening) -> None:
+        """It is committed: what was written is what the next reader gets without reading."""
+        if beat is not None:
+            with self._cache_lock:
+                self._beside.heard(beat, words.written)
 
     def readings(self) -> Mapping[MachineId, Reading]:
         """The latest reading of each machine."""
@@ -297,12 +331,12 @@ class SqlStore:
     def minutes(self, after: int, limit: int = 20_000) -> list[Minute]:
         """What guests said of their devices, behind a number."""
         with self._gate.reading() as connection:
-            return intake.minutes(connection, after, limit)
+            return minutes.read(connection, after, limit)
 
     def hours(self, machine: MachineId, since: datetime) -> list[Hour]:
         """Hourly sums of a machine's devices."""
         with self._gate.reading() as connection:
-            return intake.hours(connection, machine, since)
+            return minutes.hours(connection, machine, since)
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
         """An order for the guest, given with the answer to its next word."""
@@ -312,7 +346,7 @@ class SqlStore:
     def take_orders(self, machine: MachineId, now: datetime) -> list[str]:
         """The orders that wait for this guest, and forget them."""
         with self._gate.reading() as connection:
-            if not intake.waits(connection, machine):
+            if machine not in intake.waiting(connection):
                 return []
         with self._writing() as (connection, _):
             return intake.take_orders(connection, machine, now)

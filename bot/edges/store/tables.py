@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     DateTime,
     Dialect,
     Index,
+    Integer,
     MetaData,
     String,
     Table,
@@ -55,6 +57,10 @@ class Instant(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Long = BigInteger().with_variant(Integer(), "sqlite")
+"""A number that may outgrow 31 bits; SQLite's own has 63."""
 
 
 class Row(SQLModel):
@@ -309,27 +315,27 @@ class WatchRow(Row, table=True):
 
 
 class MinuteRow(Row, table=True):
-    """What a reading said of one device; kept for days."""
+    """What a reading said of one device; kept for days. ``body`` has only what is told, its times as lengths before ``at``."""
 
     __tablename__ = "minute"
     __table_args__ = ({"sqlite_autoincrement": True},)  # the rules remember up to which number they have read
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, sa_type=Long, primary_key=True)
     machine: str = Field(index=True)
-    at: datetime = at_column(index=True)
+    at: datetime = at_column()
     body: str = body_column()
 
 
 class HourRow(Row, table=True):
-    """The sums of a device over an hour, kept when its minutes are gone."""
+    """The sums of a device over an hour, kept when its minutes are gone. Milliseconds, so that sums are exact in any order."""
 
     __tablename__ = "hour"
     machine: str = Field(primary_key=True)
     uuid: str = Field(primary_key=True)
-    start: datetime = Field(sa_type=Instant, primary_key=True)
-    measured_s: float
-    busy_s: float
+    start: datetime = Field(sa_type=Instant, primary_key=True, index=True)
+    measured_ms: int = Field(sa_type=Long)
+    busy_ms: int = Field(sa_type=Long)
     top: float | None = None
-    energy_j: float | None = None
+    energy_mj: int | None = Field(default=None, sa_type=Long)
     mem_mb: float | None = None
 
 

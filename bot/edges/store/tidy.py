@@ -1,4 +1,5 @@
-"""What is thrown away: messages that are long out, and where they stand. Called by the store, once a day of the bot's clock.
+"""What is thrown away: messages that are long out, and where they stand; minutes, which become hours, and old hours. Called by the store, once a
+day of the bot's clock, in small pieces.
 
 What is kept for ever, because it is the record or cannot grow: the ledger, requests, leases, moves and agreements, cards, machines and
 people; and the keys of notices that are told once (`said`, a line each), for their conditions may come again after any time.
@@ -10,6 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, exists, func, not_, select
 
+from bot.edges.store import intake, minutes
 from bot.edges.store.outbox import OUTBOX, STANDING
 
 KEPT = timedelta(days=30)
@@ -23,8 +25,18 @@ FOR_EVER = ("board",)
 """Keys of messages that are edited however old they are."""
 
 
-def tidy(connection: Connection, now: datetime) -> int:
-    """Throw away what is old, in a writing transaction. Returns how many messages went; AT_ONCE: there may be more."""
+def tidy(connection: Connection, now: datetime) -> bool:
+    """Throw away what is old, in a writing transaction. Returns whether all is done; else there may be more."""
+    intake.forget_orders(connection, now)
+    return (
+        _messages(connection, now) < AT_ONCE
+        and minutes.fold(connection, now, AT_ONCE) < AT_ONCE
+        and minutes.forget_hours(connection, now) == 0
+    )
+
+
+def _messages(connection: Connection, now: datetime) -> int:
+    """How many went."""
     over = func.coalesce(OUTBOX.c.sent, OUTBOX.c.given_up)
     old = select(OUTBOX.c.id).where(not_(OUTBOX.c.waiting), over < now - KEPT).order_by(OUTBOX.c.id).limit(AT_ONCE)
     gone = connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(old))).rowcount

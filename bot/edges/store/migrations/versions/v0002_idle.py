@@ -13,6 +13,8 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 
 def upgrade() -> None:
     """Forward."""
@@ -24,7 +26,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "minute",
-        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("id", LONG, nullable=False),
         sa.Column("machine", sa.String(), nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
@@ -32,16 +34,16 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_minute_machine", "minute", ["machine"])
-    op.create_index("ix_minute_at", "minute", ["at"])
     op.create_table(
         "hour",
         sa.Column("machine", sa.String(), nullable=False),
         sa.Column("uuid", sa.String(), nullable=False),
         sa.Column("start", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("measured_s", sa.Float(), nullable=False),
-        sa.Column("busy_s", sa.Float(), nullable=False),
+        sa.Column("measured_ms", LONG, nullable=False),
+        sa.Column("busy_ms", LONG, nullable=False),
         sa.Column("top", sa.Float(), nullable=True),
-        sa.Column("energy_j", sa.Float(), nullable=True),
+        sa.Column("energy_mj", LONG, nullable=True),
         sa.Column("mem_mb", sa.Float(), nullable=True),
         sa.PrimaryKeyConstraint("machine", "uuid", "start", name="pk_hour"),
     )
+    op.create_index("ix_hour_start", "hour", ["start"])
