@@ -111,6 +111,14 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 """The stand-ins and what runs in guests read their own options, so that ``python -m bot.local.slack`` takes the same ones."""
 
 
+@app.command("agent", context_settings=PASSED_ON, add_help_option=False)
+def agent(ctx: typer.Context) -> None:
+    """In a guest: tell the bot what its cards and its people do, until SIGTERM."""
+    from bot.guest.agent.main import main as run_agent
+
+    raise typer.Exit(run_agent(ctx.args))
+
+
 @app.command("check", context_settings=PASSED_ON, add_help_option=False)
 def check(ctx: typer.Context) -> None:
     """In a guest: does its card work with TensorFlow? Without a card, the same on the processor."""

@@ -106,7 +106,9 @@ def load(path: Path, environ: Mapping[str, str] | None = None, speed: float = 1.
     try:
         parser.read_string(path.read_text("utf-8"), source=str(path))
     except OSError as error:
-        raise SettingsError([f"{path} cannot be read ({error.strerror}); `gpubot agent --sample` prints one to start from"]) from None
+        raise SettingsError(
+            [f"{path} cannot be read ({error.strerror}); `gpubot agent --sample` prints one to start from"]
+        ) from None
     except (configparser.Error, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} is no settings file: {str(error).splitlines()[0]}"]) from None
     reader = _Reader(path, parser)
@@ -144,12 +146,18 @@ def read_token(path: Path) -> str:
             info = os.fstat(file.fileno())
             text = file.read(1024)
     except OSError as error:
-        raise TokenError(f"the token file {path} cannot be read ({error.strerror}); an admin makes a token with `machine token NAME` in Slack") from None
+        raise TokenError(
+            f"the token file {path} cannot be read ({error.strerror}); an admin makes a token with `machine token NAME` in Slack"
+        ) from None
     if stat.S_IMODE(info.st_mode) & 0o077:
-        raise TokenError(f"the token file {path} can be read by others than its owner; do: chmod 600 {path} (and make a new token if somebody may have read it)")
+        raise TokenError(
+            f"the token file {path} can be read by others than its owner; do: chmod 600 {path} (and make a new token if somebody may have read it)"
+        )
     token = text.decode("ascii", "replace").strip()
     if not token or not token.isprintable() or " " in token or "\ufffd" in token or len(token) > 512:
-        raise TokenError(f"the token file {path} holds no token; it is one word, as `machine token NAME` shows it in Slack")
+        raise TokenError(
+            f"the token file {path} holds no token; it is one word, as `machine token NAME` shows it in Slack"
+        )
     return token
 
 
@@ -220,9 +228,13 @@ class _Reader:
         except ValueError:
             parts, host = urlsplit(""), ""
         if parts.scheme not in ("https", "http") or not host or parts.username or parts.query or parts.fragment:
-            self.wrong.append("[agent] url is no address: write https://HOST or https://HOST:PORT, without user or query")
+            self.wrong.append(
+                "[agent] url is no address: write https://HOST or https://HOST:PORT, without user or query"
+            )
         elif parts.scheme == "http" and not _loopback(host):
-            self.wrong.append(f"[agent] url = {text}: the token would travel in the clear; write https:// (http is for this machine itself only)")
+            self.wrong.append(
+                f"[agent] url = {text}: the token would travel in the clear; write https:// (http is for this machine itself only)"
+            )
         path = parts.path.rstrip("/")
         return f"{parts.scheme}://{parts.netloc}{path if path.endswith(READINGS) else path + READINGS}"
 

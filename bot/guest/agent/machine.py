@@ -1,0 +1,220 @@
+"""Whether anything runs in the guest: people, load, and jobs, with or without a card. Called by ``loop``.
+
+**What a job is.** A process that holds a card and is no desktop's; or a person's process (user id 1000 or more; below that only inside a
+container, a person's session, or under RStudio, Shiny or Jupyter) that is older than ``min_age_s`` and used ``cpu_share`` of a core over the interval, its finished
+children included. It stays one until it used less for ``linger_s``: a pause for data is no end. Shells at a terminal, desktops and what
+holds a session together are no jobs, nor is the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from bot.guest.agent.card import Holder
+from bot.guest.agent.clock import Clock, boottime, stamp
+from bot.guest.agent.logins import logins
+from bot.guest.agent.processes import Process, Users, cgroup, hidden, name_of, processes, read, read_octets
+from bot.guest.agent.settings import Settings
+
+FIRST_PERSON, NOBODY = 1000, 65534
+NEVER = frozenset(
+    ["systemd", "(sd-pam)", "sshd", "sshd-session", "login", "su", "sudo", "tmux", "tmux:", "screen", "dbus-daemon", "dbus-broker", "gpg-agent", "ssh-agent", "at-spi-bus-laun", "Xorg", "Xwayland", "gnome-shell", "gnome-session-", "kwin_x11", "kwin_wayland", "plasmashell", "xfwm4", "xfce4-session", "pipewire", "wireplumber", "pulseaudio", "tracker-miner-f", "tracker-extract", "gvfsd", "x11vnc", "Xvnc", "xrdp", "xrdp-sesman", "rserver", "gpu", "gpubot-agent", "top", "htop", "nvtop", "nvidia-smi"]
+)  # fmt: skip
+"""Names of the kernel's (15 characters) that hold a session together, draw a desktop, or look on."""
+CONTAINERS = ("docker", "containerd", "libpod", "kubepods", "lxc", "user.slice", "machine.slice")
+FRONTS = ("rserver", "rsession", "shiny-server", "jupyter", "jupyterhub")
+JOBS_MOST, PROCESSES_MOST, LOGINS_MOST = 64, 64, 64
+UNSEEN = "programs of others, which the agent may not see (hidepid)"
+"""Named as a job where /proc hides them: nobody knows that nothing runs then."""
+LOOK_S = 15.0
+"""Seconds between two looks at what the holders of cards read."""
+READS_AT, READS_SHARE = 1024 * 1024, 0.75
+"""Octets a second in at least that share of the looks is "reads steadily"."""
+
+
+@dataclass
+class _Reads:
+    """Looks at what one process read."""
+
+    octets: int
+    at: float
+    looks: int = 0
+    steady: int = 0
+
+
+class Machine:
+    """Remembers the last look: shares are differences. For one thread."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings, self._clock = settings, clock
+        self._users = Users()
+        self._before: dict[tuple[int, float], float] = {}  # seconds of processor by process
+        self._at = boottime()
+        self._jobs: dict[tuple[int, float], float] = {}  # when each job last worked, in the agent's time
+        self._reads: dict[tuple[int, float], _Reads] = {}
+        self._cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.ours: set[int] = set()  # sessions of our own children
+
+    def look(self, cards: list[dict[str, Any]]) -> dict[str, Any]:
+        """The end of an interval, in the words of the wire; ``holders`` of the cards become ``processes``."""
+        now, seen = boottime(), processes()
+        elapsed = max(now - self._at, 1e-3)
+        ours = {pid for pid, process in seen.items() if pid == os.getpid() or process.session in self.ours}
+        shares = {pid: self._share(process, now, elapsed) for pid, process in seen.items()}
+        holding: set[int] = set()
+        for card in cards:
+            self._name_holders(card, seen, shares, ours, holding)
+            for part in card.get("parts", ()):
+                self._name_holders(part, seen, shares, ours, holding)
+        jobs = self._find_jobs(seen, shares, ours, holding, now)
+        self._before = {process.key: process.used for process in seen.values()}
+        self._reads = {key: reads for key, reads in self._reads.items() if key in self._before}
+        self._at = now
+        return {
+            "logins": self._logins(),
+            "jobs": jobs,
+            "load1": _load(),
+            "cpus": self._cores,
+        }
+
+    def watch_reads(self, pids: set[int]) -> None:
+        """A look at what the holders of cards read; called every LOOK_S."""
+        now = boottime()
+        for pid in pids:
+            process = read(pid)
+            octets = None if process is None else read_octets(pid)
+            if process is None or octets is None:
+                continue
+            reads = self._reads.setdefault(process.key, _Reads(octets, now))
+            if now > reads.at:
+                reads.looks += 1
+                reads.steady += octets - reads.octets >= READS_AT * (now - reads.at)
+                reads.octets, reads.at = octets, now
+
+    def _share(self, process: Process, now: float, elapsed: float) -> float | None:
+        """Of a core, since the last look; None: it was not seen then."""
+        before = self._before.get(process.key)
+        if before is not None:
+            return max(0.0, process.used - before) / elapsed
+        age = now - process.started
+        return process.used / age if 0 < age <= elapsed else None
+
+    def _name_holders(
+        self,
+        card: dict[str, Any],
+        seen: dict[int, Process],
+        shares: dict[int, float | None],
+        ours: set[int],
+        holding: set[int],
+    ) -> None:
+        holders: list[Holder] | None = card.pop("holders", None)
+        if holders is None:
+            card["processes"] = None
+            return
+        told = []
+        for holder in holders:
+            if holder.pid in ours:
+                continue
+            process = seen.get(holder.pid)
+            entry: dict[str, Any] = {
+                "pid": holder.pid,
+                "user": "" if process is None else self._users.name(process.uid),
+                "name": "" if process is None else name_of(process.pid, process.comm),
+                "mem_mb": holder.mem_mb,
+                "graphics": holder.graphics,
+                "cpu": _rounded(shares.get(holder.pid)),
+            }
+            if process is not None:
+                reads = self._reads.get(process.key)
+                if reads is not None and reads.looks:
+                    entry["reads"] = reads.steady >= READS_SHARE * reads.looks
+                    reads.looks = reads.steady = 0
+            told.append(entry)
+            if not holder.graphics:
+                holding.add(holder.pid)
+        told.sort(key=lambda entry: (entry["graphics"], -(entry["mem_mb"] or 0.0), entry["pid"]))
+        card["processes"] = told[:PROCESSES_MOST]
+
+    def _find_jobs(
+        self, seen: dict[int, Process], shares: dict[int, float | None], ours: set[int], holding: set[int], now: float
+    ) -> list[dict[str, Any]]:
+        clock, found = self._clock.now(), []
+        for process in seen.values():
+            if process.pid in ours:
+                continue
+            share = shares[process.pid]
+            if process.pid not in holding:
+                if share is not None and share >= self._settings.job_share and self._may_be(process, seen, now):
+                    self._jobs[process.key] = clock
+                worked = self._jobs.get(process.key)
+                if worked is None or clock - worked > self._settings.job_linger_s:
+                    self._jobs.pop(process.key, None)
+                    continue
+            found.append((share or 0.0, process))
+        self._jobs = {
+            key: at for key, at in self._jobs.items() if seen.get(key[0]) is not None and seen[key[0]].key == key
+        }
+        found.sort(key=lambda pair: (pair[1].pid not in holding, -pair[0]))
+        wall = time.time() - boottime()
+        unseen = {"pid": 0, "user": "", "name": UNSEEN, "since": stamp(wall), "gpu": False}
+        return ([unseen] if hidden() else []) + [
+            {
+                "pid": process.pid,
+                "user": self._users.name(process.uid),
+                "name": name_of(process.pid, process.comm),
+                "since": stamp(wall + process.started),
+                "gpu": process.pid in holding,
+            }
+            for _, process in found[:JOBS_MOST]
+        ]
+
+    def _may_be(self, process: Process, seen: dict[int, Process], now: float) -> bool:
+        """Whether a process that works is somebody's job."""
+        if (
+            process.comm in NEVER
+            or process.comm in self._settings.job_ignore
+            or now - process.started < self._settings.job_age_s
+        ):
+            return False
+        if (
+            process.tty
+            and process.session == process.pid
+            and process.comm.lstrip("-") in ("bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh")
+        ):
+            return False
+        if FIRST_PERSON <= process.uid < NOBODY or process.uid > NOBODY:
+            return True
+        if any(word in cgroup(process.pid) for word in CONTAINERS):
+            return True
+        parent = process
+        for _ in range(32):
+            if parent.comm.startswith(FRONTS) and parent is not process:
+                return True
+            above = seen.get(parent.parent)
+            if above is None:
+                return False
+            parent = above
+        return False
+
+    def _logins(self) -> list[dict[str, Any]]:
+        told = []
+        for login in logins()[:LOGINS_MOST]:
+            entry: dict[str, Any] = {"user": login.user, "since": stamp(login.since)}
+            if login.idle_s is not None:
+                entry["idle_s"] = round(login.idle_s, 1)
+            told.append(entry)
+        return told
+
+
+def _load() -> float | None:
+    try:
+        return round(os.getloadavg()[0], 2)
+    except OSError:
+        return None
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
