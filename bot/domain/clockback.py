@@ -54,6 +54,7 @@ STAMPS: dict[type, tuple[str, ...]] = {
     Agreement: ("made",),
     Watch: (
         "since", "first_seen", "upto", "quiet_since", "unknown_since", "busy_since", "last_busy", "ghost_since", "using", "blind_since",
+        "blind_told", "asked_at",
     ),
 }  # fmt: skip
 """The fields of each noun that say when something happened. A test asks that none is forgotten."""
@@ -141,6 +142,11 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield from (no.said for no in value.not_nows)
         case Agreement():
             yield _begun(value, value.window)
+        case Lease() if value.nudge is not None:
+            yield from (value.nudge.asked, *value.nudge.counted)
+        case Watch():
+            yield from (at for at, _ in value.recent)
+            yield from (quarter.start for quarter in value.quarters)
         case _:
             pass
 
@@ -175,6 +181,13 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             found["window"] = window = _window(value, value.window, to)
             starts = {value.window.start: window.start}
             found["skips"] = tuple(Skip(starts.get(s.start, s.start), s.by) for s in value.skips)
+        case Lease() if (nudge := value.nudge) is not None:
+            counted = tuple(to(at) for at in nudge.counted)
+            found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted)
+        case Watch():
+            # What was measured at times that come again is forgotten: an empty bar says less than a wrong one.
+            found["recent"] = tuple((to(at), seconds) for at, seconds in value.recent)
+            found["quarters"] = tuple(q for q in value.quarters if to(q.start) == q.start)
         case _:
             pass
     return replace(value, **found)

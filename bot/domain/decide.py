@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from bot.domain import clockback, leases, moves, overdue, planner, pool, questions, windows
+from bot.domain import clockback, idle, leases, moves, overdue, planner, pool, questions, windows
 from bot.domain.draft import Draft
 from bot.domain.inside import Minute
 from bot.domain.leases.common import Round as LeaseRound
@@ -70,11 +70,13 @@ def decide(
     moves.settle(draft, Round(sight, policy, run, acting, last_look, people))
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)
+    idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
     overdue.settle(draft, people, policy)
     planner.settle(draft, sight, people, policy)
     if not jumped:
         planner.allot(draft, sight, people, policy)
     windows.drop_lost(draft)
+    idle.take_back(draft, lent)
     leases.settle(draft, lent)  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     questions.settle(draft)

@@ -134,6 +134,10 @@ class Draft:
         self._numbers[counter] = self._numbers.get(counter, 0) + 1
         return self._numbers[counter]
 
+    def note(self, counter: str, value: int) -> None:
+        """Set a counter that is no count of ours: up to which minute the guests' words were taken, and when."""
+        self._numbers[counter] = value
+
     def hold(self, slot: SlotId, turn: Turn, label: str) -> None:
         """Give a hold. The slot's turn must be free: at most one ``has`` and one ``next`` a slot."""
         taken = self.holder(slot, turn)
@@ -171,7 +175,7 @@ class Draft:
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """The counters as they are by now; they move by ``number`` alone."""
+        """The counters as they are by now; they move by ``number`` and ``note`` alone."""
         return MappingProxyType(self._numbers)
 
     def holder(self, slot: SlotId, turn: Turn) -> str | None:

@@ -86,7 +86,8 @@ class Minute:
     busy_s: float | None = None
     top: float | None = None  # %, the busiest engine's maximum
     energy_j: float | None = None
-    mem_mb: float | None = None
+    mem_mb: float | None = None  # held, MiB
+    mem_total_mb: float | None = None  # of the device, MiB
     processes: int | None = None  # computing processes that hold it; None: not known
     cpu: float | None = None  # share of one core that these use together
     reads: bool = False  # one of them reads steadily
@@ -143,7 +144,7 @@ class Watch:
     measured_s: float = 0.0  # measured seconds in all of the lease
     last_busy: datetime | None = None  # end of the last busy minute
     recent: tuple[tuple[datetime, float], ...] = ()  # end and seconds of busy minutes of the last 10 min
-    opened: bool = False  # a process has held it in this lease
+    opened: bool = False  # a process has held it in this lease, or that cannot be known
     ghost_since: datetime | None = None  # full load without a process and without memory since then
     fault: str = ""  # what is broken, as last said; told to admins
     loading: bool = False  # its processes use the processor or read: the window is stretched
@@ -153,20 +154,26 @@ class Watch:
     keep_until: datetime | None = None  # "keep it until": no question before
     kept_s: float = 0.0  # seconds that were kept so far without a reason (a day at most)
     blind_since: datetime | None = None  # nothing is seen of it since then (for the slow path); None: seen
+    blind_told: datetime | None = None  # its holder was told so then: once a lease
+    rung: int = 0  # how many questions were asked about it within this quiet stretch
+    asked_at: datetime | None = None  # when the last of them was asked
 
 
 @dataclass(frozen=True)
 class Nudge:
     """The question about quiet devices of one lease that stands in its holder's eyes."""
 
-    key: str  # of the message, which is edited
+    key: str  # of the message, which is edited; "" only counted, not sent (report-only)
     number: int  # 1, 2, … within this quiet stretch
     asked: datetime  # when this one was asked
     slots: tuple[str, ...]  # which devices were quiet
     warning: bool = False  # it says that they will be taken back
     waits: str = ""  # person id of who waited first then; "" nobody
     over: bool = False  # withdrawn or answered: the message is edited to what holds
-    counted: tuple[datetime, ...] = field(default=())  # earlier ones of this lease: the holder's attention budget
+    wrong: bool = False  # "I am using it" was said to it: a false alarm is counted once a question
+    counted: tuple[datetime, ...] = field(
+        default=()
+    )  # when all of this lease were asked that its holder's attention budget counts, this one included
 
 
 def busiest(device: Device) -> float | None:

@@ -75,6 +75,7 @@ class On(StrEnum):
     OVER_TIME = "over_time"  # end reached, nobody waits
     END = "end"  # end reached and somebody waits
     TAKE_BACK = "take_back"  # the terms hold at the machine's window
+    WORK_SEEN = "work_seen"  # work on a card that is taken back, before the shutdown is asked
     FORCE = "force"  # admin
     SOME_LOST = "some_lost"  # some of its devices gone, others there
     ALL_LOST = "all_lost"  # all its devices gone, machine there
@@ -166,6 +167,7 @@ LEASE: Table = {
     (None, On.ADOPT): (L.ACTIVE,),
     (None, On.RELEASE): (L.RETURNING,),  # a part split off
     (None, On.FORCE): (L.RETURNING,),  # a part that an admin takes back
+    (None, On.TAKE_BACK): (L.RETURNING,),  # the quiet ones of several
     (None, On.BROKEN): (L.RETURNING,),  # a part with a broken card
     (None, On.SOME_LOST): (L.FAILED,),  # a part whose devices are gone
     (L.RESERVED, On.SLOT_CHANGED): (L.RESERVED,),
@@ -196,6 +198,7 @@ LEASE: Table = {
     (L.ACTIVE, On.BROKEN): (L.ACTIVE,),
     (L.ACTIVE, On.DIFFERS): (L.ACTIVE,),
     (L.RETURNING, On.KEEP): (L.ACTIVE,),
+    (L.RETURNING, On.WORK_SEEN): (L.ACTIVE,),  # idleness is judged until the shutdown is asked
     (L.RETURNING, On.CLEAN): (L.ENDED,),
     (L.RETURNING, On.HANDED_ON): (L.ENDED,),
     (L.RETURNING, On.ASK_AGAIN): (L.RETURNING,),

@@ -7,6 +7,9 @@ from datetime import timedelta
 from bot.domain.inside import Device, Minute, busiest
 from bot.domain.model import Reading
 
+RESET = frozenset({48, 62, 64, 74, 79, 95, 119, 120})
+"""Errors of the driver (Xid) after which a card needs a reset; the others are a program's. Told only while new, as they never clear."""
+
 
 def minutes_of(reading: Reading) -> tuple[Minute, ...]:
     """One a device; one with an empty ``uuid`` if the guest sees none, so that it is known to have spoken."""
@@ -38,10 +41,11 @@ def _of(bare: Minute, device: Device) -> Minute:
             "top": busiest(device),
             "energy_j": device.energy_j,
             "mem_mb": device.mem_used_mb,
+            "mem_total_mb": device.mem_total_mb,
             "processes": None if device.processes is None else len(computing),
             "cpu": sum(shares) if shares else None,
             "reads": any(p.reads for p in computing),
-            "fault": device.fault,
+            "fault": device.fault or (f"xid {device.xid}" if device.xid in RESET else ""),
             "stale": device.stale,
         }
     )

@@ -151,6 +151,8 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
         return None, "the guest is going down"
     if not reading.inside:
         return None, "its cards are seen, but not what runs in it"
+    if reading.rivals is not None and abs(now - reading.rivals) <= policy.reading_stale:
+        return None, "two guests speak for it"
     parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
     parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []
     users = sorted({login.user for login in reading.logins})

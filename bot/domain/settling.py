@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from bot.domain.agreements import in_use, objections, skipped_window, use
 from bot.domain.draft import Draft
@@ -84,6 +85,8 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
     now, window = draft.now, agreement.window
     near = reading is not None and abs(now - reading.at) <= policy.reading_stale
     fresh = reading is not None and near and reading.inside and not reading.stopping
+    if reading is not None and _rivals(reading, now, policy):
+        fresh = False  # two tell it differently
     free = reading.free_since if reading is not None and fresh else None
     if window is None:
         if free is not None and now - free >= policy.done_quiet:
@@ -95,6 +98,10 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
         use(draft, agreement, "its time is over")
     elif fresh and (free is None or free >= window.start) and not agreement.skips:
         step(draft, agreement, On.CHANGED, why="work began again: waits for its end", window=None)
+
+
+def _rivals(reading: Reading, now: datetime, policy: Policy) -> bool:
+    return reading.rivals is not None and abs(now - reading.rivals) <= policy.reading_stale
 
 
 def _ground_lost(draft: Draft, agreement: Agreement) -> str:

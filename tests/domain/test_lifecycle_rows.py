@@ -99,7 +99,7 @@ ROWS = [
     _l(L.ACTIVE, On.END, L.RETURNING, "rows_lease over_their_time_as_many_go_as_are_wanted_and_who_does_nothing_first"),
     _l(L.ACTIVE, On.RELEASE, (L.RETURNING, L.ACTIVE), "awkward 04_machine_goes_off_by_itself_removal_pending"),
     _l(L.ACTIVE, On.RELEASE, (L.RETURNING, L.ACTIVE), "rows_lease release_of_some_is_a_part_with_a_letter_that_is_not_given_twice"),
-    _l(L.ACTIVE, On.TAKE_BACK, L.RETURNING, LATER),
+    _l(L.ACTIVE, On.TAKE_BACK, L.RETURNING, "idle_taking a_quiet_card_goes_back_in_the_window_that_is_open"),
     _l(L.ACTIVE, On.FORCE, L.RETURNING, "rows_lease force_release_names_no_window"),
     _l(L.ACTIVE, On.SOME_LOST, L.ACTIVE, "rows_lease 10_one_of_two_devices_fails_later_the_rest_runs_on"),
     _l(L.ACTIVE, On.ALL_LOST, L.FAILED, "awkward 21_admin_takes_a_device_off_by_hand"),
@@ -168,8 +168,11 @@ ADDED = [
     # Parts of a lease (#12b) are leases that begin where their whole was.
     _l(None, On.RELEASE, L.RETURNING, ""),
     _l(None, On.FORCE, L.RETURNING, ""),
+    _l(None, On.TAKE_BACK, L.RETURNING, ""),
     _l(None, On.BROKEN, L.RETURNING, ""),
     _l(None, On.SOME_LOST, L.FAILED, ""),
+    # A card is taken back because it is idle, and that is judged until the shutdown is asked: work that begins before keeps it.
+    _l(L.RETURNING, On.WORK_SEEN, L.ACTIVE, ""),
     # The page has this row for the other open states.
     _l(L.MOVING, On.GONE, L.ENDED, ""),
     # The page has the last call for a planned move; the second try of one that went back is announced likewise.

@@ -14,7 +14,9 @@ from typing import TypeVar
 from bot.domain import leases, moves, planner, pool, queue, windows
 from bot.domain.decide import decide
 from bot.domain.draft import Changes, Draft
+from bot.domain.inside import Device, Minute, Process
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.minutes import minutes_of
 from bot.domain.model import (
     Agreement,
     Books,
@@ -81,6 +83,14 @@ class Vm:
     heard_ahead: timedelta = timedelta(0)  # the clock was set back by that much since its first word was heard
     id: str = ""  # instance UUID; "" from the first name
     shown: str = ""  # its name in vCenter; "" as it was named first
+    does: dict[str, str] = field(
+        default_factory=dict
+    )  # PCI address -> what its card does, see DOES; "" is for all others
+    rivals: bool = False  # two guests speak with its token
+    inside: bool = True  # False: its source sees the cards alone
+    done_at: datetime | None = None  # `gpu done` was said in it
+    late: timedelta = timedelta(0)  # what it says waited in it for so long
+    pushed: datetime | None = None  # when it last told of its cards
 
     def __post_init__(self) -> None:
         self.id = self.id or f"uuid-{self.name}"
@@ -88,6 +98,47 @@ class Vm:
     @property
     def uuid(self) -> str:
         return self.id
+
+
+BUSY_S = 30.0
+"""Seconds of work in a busy minute of the world."""
+
+
+def device(pci: str, does: str, covered: float = 60.0) -> Device:
+    """A card as its guest sees it, by what it does: busy, burst (one second), quiet, held (quiet, and a notebook holds it), loading (quiet, and its
+    process uses the processor), nothing (all unmeasured), wrong (numbers that cannot be), stale, ghost, fault."""
+    nan, uuid = float("nan"), f"GPU-{pci}"
+    base = Device(
+        uuid, "Tesla T4", pci, f"GPU 0: Tesla T4 (UUID: {uuid})", covered, 0.0, 0.0, 0.0, mem_used_mb=0.0, mem_total_mb=15360.0,
+        processes=(), ecc=True, mig=False, virtual="passthrough",
+    )  # fmt: skip
+    held = replace(base, mem_used_mb=9800.0, processes=(Process(4242, "ada", "python", 9800.0, 0.0),))
+    match does:
+        case "busy":
+            return replace(held, busy_s=min(BUSY_S, covered), util_max=97.0)
+        case "burst":
+            return replace(held, busy_s=1.0, util_max=60.0)
+        case "quiet":
+            return base
+        case "held":
+            return held
+        case "loading":
+            return replace(held, processes=(Process(4242, "ada", "python", 9800.0, 0.9),))
+        case "nothing":
+            return Device(uuid, "Tesla T4", pci)
+        case "wrong":
+            return replace(base, util_max=nan, busy_s=nan, measured_s=nan, mem_used_mb=-1.0)
+        case "stale":
+            return replace(base, stale=True)
+        case "ghost":
+            return replace(base, busy_s=covered, util_max=100.0)
+        case "fault":
+            return replace(base, fault="xid 79")
+    raise ValueError(does)
+
+
+DOES = ("busy", "burst", "quiet", "held", "loading", "nothing", "wrong", "stale", "ghost", "fault")
+"""What a card can do, for ``Vm.does``; also ``hidden``: its guest does not list it."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +196,9 @@ class World:
         self.gone_requests: dict[int, Request] = {}
         self.asked_at: dict[str, datetime] = {}  # machine -> our last shutdown call that the guest heard
         self.ours: dict[str, datetime] = {}  # machine -> when we put it off, while it is off
+        self.minutes: list[Minute] = []  # all that guests told of their cards, in the order of arrival
+        self.delivers = True  # Slack takes what is told
+        self.delivered: dict[str, datetime] = {}
         self.round()
         for vm in self.vms.values():
             self.do(lambda d, vm=vm: pool.add_machine(d, self.seen_machine(vm), vm.owners, "dana"))
@@ -171,7 +225,7 @@ class World:
         self.books = Books(
             draft.cards, draft.machines, requests, leases, frozenset(draft.holds), moves,
             {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
-            dict(draft.watches), draft.books.said | draft._said, draft.books.delivered, dict(draft._numbers), draft.paused,
+            dict(draft.watches), draft.books.said | draft._said, dict(self.delivered), dict(draft._numbers), draft.paused,
         )  # fmt: skip
         self.check()
 
@@ -182,6 +236,8 @@ class World:
     def _told(self, news: Iterable[News]) -> None:
         new = list(news)
         self.news += new
+        if self.delivers:
+            self.delivered |= {n.key: self.now for n in new if n.key.startswith("idle:")}
         self.last_calls += [(self.now, len(self.journal), n) for n in new if n.kind is NewsKind.LAST_CALL]
 
     def check(self) -> None:
@@ -218,13 +274,31 @@ class World:
         for vm in self.vms.values():
             up = vm.power is Power.ON and self.now - vm.boot >= vm.boot_takes
             if vm.exists and vm.agent and up:
+                devices = self.devices(vm)
                 sees = len(vm.cards) if vm.sees is None else vm.sees
                 free = None if vm.jobs else vm.free_since
                 found[vm.uuid] = Reading(
-                    vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, (), vm.jobs, free,
-                    vm.boot + vm.boot_takes + vm.heard_ahead,
+                    vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, (), vm.jobs if vm.inside else (), free,
+                    vm.boot + vm.boot_takes + vm.heard_ahead, late_s=vm.late.total_seconds(), devices=devices, inside=vm.inside,
+                    rivals=self.now if vm.rivals else None, done_at=vm.done_at, done_by=vm.owners[0] if vm.done_at else "",
                 )  # fmt: skip
         return found
+
+    def devices(self, vm: Vm) -> tuple[Device, ...]:
+        """The cards as the guest sees them; none, if nothing says what they do: then it is an agent that only counts them."""
+        does = {pci: vm.does.get(pci) or vm.does.get("", "") for pci in sorted(vm.cards)}
+        listed = [device(pci, what) for pci, what in does.items() if what and what != "hidden"]
+        return tuple(listed[: len(listed) if vm.sees is None else vm.sees])
+
+    def push(self) -> None:
+        """Guests tell of their cards once a minute: what they say becomes minutes."""
+        for uuid, reading in self.readings().items():
+            vm = next(v for v in self.vms.values() if v.uuid == uuid)
+            told = vm.pushed is not None and timedelta() <= self.now - vm.pushed < timedelta(seconds=60)
+            if reading.devices and not told:
+                vm.pushed = self.now
+                ids = range(len(self.minutes) + 1, len(self.minutes) + 1 + len(reading.devices))
+                self.minutes += [replace(m, id=i) for i, m in zip(ids, minutes_of(reading), strict=True)]
 
     def sight(self) -> Sight:
         """What commands see: a look, and the guests' words."""
@@ -384,9 +458,20 @@ class World:
                 if asked is not None and self.now - asked < self.policy.late_off:
                     self.ours[vm.name] = self.now
         seen = self.look()
+        self.push()
+        behind = self.minutes[self.books.numbers.get("minute", 0) :]
         self.do(
             lambda d: decide(
-                d, seen, self.readings(), self.people, self.policy, self.run, self.dry_runs, jump, self.last_look
+                d,
+                seen,
+                self.readings(),
+                self.people,
+                self.policy,
+                self.run,
+                self.dry_runs,
+                jump,
+                self.last_look,
+                behind,
             )
         )
         self.last_look = seen.at if seen is not None else self.last_look

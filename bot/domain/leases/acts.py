@@ -204,11 +204,11 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
     _tell_holder(draft, lease, by, "kept")
-    _unagree(draft, lease)
+    unagree(draft, lease)
     return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)
 
 
-def _unagree(draft: Draft, lease: Lease) -> None:
+def unagree(draft: Draft, lease: Lease) -> None:
     """What was agreed for its return alone is for nothing now: its machine is not restarted for it. A night by the terms is taken back
     by the next round, which edits its announcement."""
     for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):

@@ -106,7 +106,16 @@ def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: 
             draft.free(lease.label, (hold.slot,))
             draft.hold(hold.slot, hold.turn, label)
     part = replace(
-        lease, label=label, slots=slots, reason=why, ended_by=by, not_nows=0, missing=0, windowed=False, question=None
+        lease,
+        label=label,
+        slots=slots,
+        reason=why,
+        ended_by=by,
+        not_nows=0,
+        missing=0,
+        windowed=False,
+        question=None,
+        nudge=None,  # the question stays with the lease, which knows what it holds
     )
     part = step(draft, part, event, by=by, why=why, new=True)
     rest = tuple(s for s in lease.slots if s not in slots)

@@ -48,7 +48,12 @@ def _came_not(draft: Draft, lease: Lease, move: Move | None) -> None:
     event = On.CARD_TO_BLAME if blamed else On.WENT_BACK
     was_put = move is None or any(s.what == "put" and lease.label in s.detail.split() for s in move.steps)
     free_since = None if was_put else lease.free_since  # never put on: it has been free all the while
-    fields: dict[str, Any] = {"free_since": free_since, "bound_since": None, "guest_without_since": None}
+    fields: dict[str, Any] = {
+        "free_since": free_since,
+        "bound_since": None,
+        "guest_without_since": None,
+        "seen_vcenter": None,
+    }
     step(draft, lease, event, to=LeaseState.RESERVED, **fields)
 
 
@@ -70,6 +75,9 @@ def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
     word = _word(draft, ctx, lease)
     machine = ctx.sight.machine(lease.machine)
     expected = len(machine.cards) if machine else len(lease.slots)
+    if bound and lease.seen_vcenter is None:
+        lease = replace(lease, seen_vcenter=draft.now)
+        draft.put(lease)
     if bound and word is not None and word.faults:
         _broken(draft, lease, "the guest reports: " + ", ".join(word.faults))
     elif bound and word is not None and word.cards >= expected:

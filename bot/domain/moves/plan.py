@@ -341,23 +341,32 @@ def _tells(draft: Draft, machine: Machine, move: Move, agreement: Agreement, lea
     return not agreement.hard or agreement.made <= move.last_call
 
 
-def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement, window: Window, move: Move) -> bool:
-    """A standing window holds only if nothing runs in the guest; at most one restart a day in standing windows."""
+def may_use(
+    draft: Draft, sight: Sight, policy: Policy, machine: Machine, agreement: Agreement
+) -> tuple[bool, str | None]:
+    """Whether a window of an agreement may be used at this moment: a standing one holds only if nothing runs in the guest, as far as can be
+    seen, and for at most one restart a day. The second: what runs, or why it cannot be seen; None: that is not why."""
     if agreement.kind is not AgreementKind.STANDING:
-        return True
+        return True, None
     day = timedelta(days=1)
     if any(
         _stood(draft, m) and draft.now - (m.shutdown_at or m.opened) < day
         for m in draft.moves.values()
         if m.machine == machine.uuid
     ):
-        return False
+        return False, None
     if agreement.even_if_busy:
-        return True
-    word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
-    works, what = windows.works(word, draft.now, ctx.policy)
-    if works is False:
-        return True
+        return True, None
+    # Not the word alone: why it is none is said to the owners.
+    works, what = windows.works(sight.readings.get(machine.uuid), draft.now, policy)
+    return works is False, what
+
+
+def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement, window: Window, move: Move) -> bool:
+    """The same; an occurrence that is not used because somebody works there is skipped, and its owners are told."""
+    may, what = may_use(draft, ctx.sight, ctx.policy, machine, agreement)
+    if may or what is None:
+        return may
     once = f"{machine.uuid}:{window.start.isoformat()}"
     told = False
     for to in machine.owners:

@@ -1,0 +1,295 @@
+"""Questions about quiet cards: who is asked when, and when a question is taken back.
+
+Called by ``settle`` once a round, when the clocks are up to date. It asks little: never what was answered, never twice for one deadline,
+never more a day than people stand, never at night; only the warning before a take-back is not delayed. It takes nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.domain import hours
+from bot.domain.draft import Draft
+from bot.domain.idle.clocks import busy_within
+from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, month, over, watch_of
+from bot.domain.idle.taking import may_be_warned
+from bot.domain.inside import Nudge, Watch
+from bot.domain.leases.common import Round
+from bot.domain.model import BOT, Lease, LeaseState, Person, PersonId, Request, SlotId
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.policy import Policy
+
+BEFORE_END = timedelta(minutes=30)
+"""The end of the working day, for the one question that is asked when nobody waits."""
+
+COUNTED_FOR = timedelta(days=2)
+"""So long a question is remembered for the attention budget of a day."""
+
+
+@dataclass(frozen=True)
+class _Due:
+    """A quiet device, and which question about it is due."""
+
+    watch: Watch  # its clocks
+    quiet: timedelta  # how long it is quiet
+    rung: int  # 0 nothing new is due; 1, 2: this question is
+
+
+def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
+    """Take back what has lost its ground, and ask what is due.
+
+    :param asks: False: nothing is asked in this round, the clock of the host jumped
+    """
+    for lease in list(draft.leases.values()):
+        if lease.nudge is not None and not lease.nudge.over:
+            _still(draft, ctx, lease, lease.nudge)
+    if not asks:
+        return
+    for label in sorted(draft.leases):
+        lease = draft.leases[label]
+        if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
+            _ask(draft, ctx, lease)
+
+
+# ---- taking back --------------------------------------------------------------------------------------------------
+
+
+def _still(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
+    """Whether a question still holds for all, some or none of its cards."""
+    if lease.state is not LeaseState.ACTIVE:
+        over(draft, lease, nudge, _why_over(lease), audience(draft, ctx, lease))
+        return
+    here = tuple(s for s in nudge.slots if s in lease.slots)
+    left = tuple(s for s in here if not _answered(draft, lease, s) and not _worked(draft, ctx, lease, s))
+    if left == nudge.slots:
+        return
+    if not left:
+        over(draft, lease, nudge, "busy" if here else "released", audience(draft, ctx, lease))
+        return
+    lease = replace(lease, nudge=replace(nudge, slots=left))
+    draft.put(lease)
+    _tell(draft, ctx, lease)
+
+
+def _answered(draft: Draft, lease: Lease, slot: SlotId) -> bool:
+    """Whether its person has said what they have to say about this one of several."""
+    watch = watch_of(draft, lease, slot)
+    return watch is not None and not askable(watch, draft.now)
+
+
+def _why_over(lease: Lease) -> str:
+    if lease.state is LeaseState.RETURNING and lease.ended_by != BOT:
+        return "released"
+    return "taken" if lease.reason == TAKEN else "lease"
+
+
+def _worked(draft: Draft, ctx: Round, lease: Lease, slot: SlotId) -> bool:
+    """Whether enough work was seen on it to take a question back: three minutes within ten, no single blip."""
+    watch = watch_of(draft, lease, slot)
+    return watch is None or busy_within(watch, draft.now, ctx.policy) >= ctx.policy.idle.withdraw_busy
+
+
+# ---- asking -------------------------------------------------------------------------------------------------------
+
+
+def _ask(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """One question a lease, naming all its quiet cards."""
+    idle = ctx.policy.idle
+    quiet = [
+        (watch, length)
+        for slot in lease.slots
+        if (watch := watch_of(draft, lease, slot)) is not None
+        and askable(watch, draft.now)
+        and (length := is_quiet(watch, draft.now, ctx.policy)) is not None
+        and length >= min(idle.first, idle.never_opened)
+    ]
+    to = audience(draft, ctx, lease) if quiet else ()
+    if not to:
+        return
+    waits = first_waiter(draft, lease)
+    zone = ctx.zone(to[0])
+    found = [_Due(w, length, _rung(draft.now, w, length, waits, zone, ctx.policy)) for w, length in quiet]
+    due = [x for x in found if x.rung]
+    if not due:
+        return
+    slots = tuple(x.watch.slot for x in found if x.rung or x.watch.rung)
+    warning = max(x.rung for x in due) > 1 and waits is not None and may_be_warned(draft, ctx, lease)
+    if not warning and not _may_disturb(draft, ctx, lease, to[0]):
+        return
+    _write(draft, ctx, lease, due, slots, waits, warning)
+
+
+def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:
+    """A limit, twice as long while its processes use the processor or read: data are loaded, something is compiled."""
+    return length * policy.idle.stretch if watch.loading else length
+
+
+def _rung(now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, zone: str, policy: Policy) -> int:
+    """Which question about a device is due: 0 none, 1 the first, 2 the second."""
+    idle, apart = policy.idle, policy.idle.second - policy.idle.first
+    if waits is None:
+        late = hours.is_working(now, zone, policy) and not hours.is_working(now + BEFORE_END, zone, policy)
+        return 1 if watch.rung == 0 and late and quiet >= stretched(watch, idle.first, policy) else 0
+    reached = 0
+    for rung, limit in ((1, idle.first), (2, idle.second)):
+        if watch.opened or watch.first_seen is None:
+            reached = rung if quiet >= stretched(watch, limit, policy) else reached
+            continue
+        never = idle.never_opened + (limit - idle.first)
+        if quiet >= never and hours.add_working(watch.first_seen, never, zone, policy) <= now:
+            reached = rung
+    if reached <= watch.rung or (watch.asked_at is not None and now - watch.asked_at < apart):
+        return 0
+    return reached
+
+
+def _may_disturb(draft: Draft, ctx: Round, lease: Lease, to: PersonId) -> bool:
+    """The attention budget: working hours, no do-not-disturb, not too often a day, and never over a warning that stands."""
+    person = ctx.people.get(to)
+    if not awake(draft.now, person, ctx.zone(to), ctx.policy):
+        return False
+    if spent(draft, to, ctx.zone(to)) >= ctx.policy.idle.asked_a_day:
+        return False
+    return not any(
+        x.nudge is not None and not x.nudge.over and x.nudge.warning and x.nudge.key
+        for x in draft.leases.values()
+        if x.person == lease.person
+    )
+
+
+def awake(now: datetime, person: Person | None, zone: str, policy: Policy) -> bool:
+    """Whether somebody may be asked something unasked: their working hours, and no do-not-disturb."""
+    quiet_until = person.quiet_until if person is not None else None
+    return (quiet_until is None or quiet_until <= now) and hours.is_working(now, zone, policy)
+
+
+def spent(draft: Draft, person: PersonId, zone: str) -> int:
+    """Unasked messages of the person's day so far, over all their leases."""
+    today = hours.local(draft.now, zone).date()
+    at = [at for x in draft.leases.values() if x.person == person and x.nudge is not None for at in x.nudge.counted]
+    mine = {x.label for x in draft.leases.values() if x.person == person}
+    at += [w.blind_told for w in draft.watches.values() if w.blind_told is not None and w.lease in mine]
+    return sum(1 for x in at if hours.local(x, zone).date() == today)
+
+
+def _write(
+    draft: Draft,
+    ctx: Round,
+    lease: Lease,
+    due: Sequence[_Due],
+    slots: tuple[SlotId, ...],
+    waits: Request | None,
+    warning: bool,
+) -> None:
+    """Write the question down, and tell it, or (report-only) count that it would have been told."""
+    real, before = ctx.policy.idle.nudge, lease.nudge
+    rung = max(x.rung for x in due)
+    counted = tuple(at for at in (before.counted if before is not None else ()) if draft.now - at < COUNTED_FOR)
+    serial = draft.number(f"questions {lease.label}")
+    nudge = Nudge(
+        key=f"idle:{lease.label}:{serial}" if real else "",
+        number=rung,
+        asked=draft.now,
+        slots=slots,
+        warning=warning and real,
+        waits=waits.person if waits is not None else "",
+        over=not real,
+        counted=counted if warning else (*counted, draft.now),
+    )
+    if real:
+        _replace_older(draft, ctx, lease, warning)
+        lease = draft.leases[lease.label]
+    for slot in slots:
+        watch = draft.watches[slot]
+        draft.put(replace(watch, rung=max(rung, watch.rung), asked_at=draft.now))
+    lease = replace(lease, nudge=nudge)
+    draft.put(lease)
+    deadline = ",".join(f"{x.watch.slot}@{_begun(x.watch)}" for x in due)
+    draft.log(BOT, "idle.asked" if real else "idle.would_ask", f"#{lease.label}", f"{deadline} {rung}")
+    if not real:
+        draft.number("would nudge")
+        return
+    if _tell(draft, ctx, lease, once=f"{lease.label}:{deadline}:{rung}:{'warning' if warning else ''}"):
+        draft.number(month("nudges", draft.now))
+
+
+def _begun(watch: Watch) -> str:
+    """What tells one quiet stretch from another: its edge, or until when it was kept."""
+    since = max((at for at in (watch.quiet_since, watch.keep_until) if at is not None), default=None)
+    return since.isoformat() if since is not None else ""
+
+
+def _replace_older(draft: Draft, ctx: Round, lease: Lease, warning: bool) -> None:
+    """One open question a person at a time: the newer edits the older away. Of warnings each stands."""
+    for other in list(draft.leases.values()):
+        nudge = other.nudge
+        if (
+            other.person != lease.person
+            or nudge is None
+            or nudge.over
+            or (nudge.warning and other.label != lease.label)
+        ):
+            continue
+        over(draft, other, nudge, "newer", audience(draft, ctx, other))
+
+
+def _tell(draft: Draft, ctx: Round, lease: Lease, once: str = "") -> bool:
+    """Tell a question, or edit it to the cards for which it still holds."""
+    nudge = lease.nudge
+    assert nudge is not None, "a question that was just written"
+    told = False
+    for to in audience(draft, ctx, lease):
+        news = News(
+            NewsKind.NUDGE,
+            to,
+            key=nudge.key,
+            once=once,
+            lease=lease,
+            machine=draft.machines.get(lease.machine),
+            slots=nudge.slots,
+            watches=tuple(draft.watches[s] for s in nudge.slots),
+            who=nudge.waits,
+            until=_next_at(draft, ctx, lease, nudge),
+            inside=ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale),
+            zone=ctx.zone(to),
+        )
+        told = draft.tell(news) or told
+    return told
+
+
+def _next_at(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> datetime | None:
+    """When what comes next comes, if nothing changes: the second question, or (a warning) the take-back; None: nothing."""
+    idle, since = ctx.policy.idle, lease.active_since
+    watches = [draft.watches[s] for s in nudge.slots]
+    if nudge.warning and since is not None:
+        limits = [stretched(w, idle.take_back_quiet, ctx.policy) - timedelta(seconds=w.quiet_s) for w in watches]
+        return max(nudge.asked + idle.take_back_warned, since + idle.take_back_not_before, draft.now + max(limits))
+    if not nudge.waits or nudge.number > 1:
+        return None
+    limits = [stretched(w, idle.second, ctx.policy) - timedelta(seconds=w.quiet_s) for w in watches]
+    return max(nudge.asked + (idle.second - idle.first), draft.now + max(limits))
+
+
+# ---- report-only --------------------------------------------------------------------------------------------------
+
+
+def evidence(draft: Draft, policy: Policy) -> None:
+    """While questions are off: count the working days with data; after some of them the admins are offered what was counted, once.
+
+    Called when minutes came in.
+    """
+    if policy.idle.nudge:
+        return
+    today = hours.local(draft.now, policy.zone).date()
+    days = draft.numbers.get("evidence days", 0)
+    if today.weekday() not in policy.working_days or draft.numbers.get("evidence day", 0) == today.toordinal():
+        return
+    draft.note("evidence day", today.toordinal())
+    if days > policy.idle.evidence_days:
+        return
+    if days == policy.idle.evidence_days:
+        counts = (("would nudge", draft.numbers.get("would nudge", 0)), ("days", days))
+        draft.tell(News(NewsKind.NUDGE_EVIDENCE, ADMINS, once="evidence", counts=counts))
+    draft.note("evidence days", days + 1)

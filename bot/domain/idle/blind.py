@@ -1,0 +1,101 @@
+"""What cannot be seen, and what is broken inside: the slow path, so that a stopped agent buys nobody immunity, and the admins' news.
+
+Called by ``settle`` once a round. It asks nobody about work, and takes nothing back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from bot.domain.draft import Draft
+from bot.domain.idle.asking import awake, spent
+from bot.domain.idle.common import askable, audience, watched, watches_of
+from bot.domain.inside import Watch
+from bot.domain.leases.common import Round
+from bot.domain.model import Lease, LeaseState, Machine, Power, Reading, SlotId
+from bot.domain.news import ADMINS, News, NewsKind
+
+
+def settle(draft: Draft, ctx: Round) -> None:
+    """Tell what is not seen, and what is broken."""
+    for lease in list(draft.leases.values()):
+        if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
+            _not_seen(draft, ctx, draft.leases[lease.label])
+    for machine in list(draft.machines.values()):
+        word = ctx.sight.readings.get(machine.uuid)
+        if word is not None and abs(draft.now - word.at) <= ctx.policy.reading_stale:
+            _speakers(draft, ctx, machine, word)
+    _broken(draft, ctx)
+
+
+def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """The holder once after an hour, the admins after a day. A machine that is off, or just started, has nothing to say."""
+    idle = ctx.policy.idle
+    blind = [w for w in watches_of(draft, lease) if w.blind_since is not None and askable(w, draft.now)]
+    if not blind:
+        return
+    since = max(w.blind_since for w in blind if w.blind_since is not None)
+    long = draft.now - since
+    if long < idle.blind_holder or not _runs(draft, ctx, lease, since):
+        return
+    slots = tuple(w.slot for w in blind)
+    word = ctx.sight.readings.get(lease.machine)
+    news = News(NewsKind.CANNOT_SEE, "", lease=lease, machine=draft.machines.get(lease.machine), slots=slots)
+    news = replace(news, until=since, watches=tuple(blind), inside=word, reason=blind[0].why)
+    if idle.nudge and not any(w.blind_told is not None for w in watches_of(draft, lease)):
+        to = audience(draft, ctx, lease)
+        person = ctx.people.get(to[0]) if to else None
+        free = to and spent(draft, to[0], ctx.zone(to[0])) < idle.asked_a_day
+        if to and free and awake(draft.now, person, ctx.zone(to[0]), ctx.policy):
+            for who in to:
+                draft.tell(replace(news, to=who, once=lease.label))
+            for watch in blind:
+                draft.put(replace(watch, blind_told=draft.now))
+    # While nobody is asked anything, a machine that never spoke is one without an agent, which admins know.
+    if long >= idle.blind_admins and (idle.nudge or word is not None):
+        draft.tell(replace(news, to=ADMINS, once=f"{lease.label}:{since.isoformat()}"))
+
+
+def _runs(draft: Draft, ctx: Round, lease: Lease, since: datetime) -> bool:
+    """Whether its machine was on for all that time."""
+    age = ctx.sight.age_of_boot(lease.machine)
+    on = ctx.sight.power(lease.machine) is Power.ON
+    return on and (age is None or age >= ctx.policy.idle.blind_holder)
+
+
+def _speakers(draft: Draft, ctx: Round, machine: Machine, word: Reading) -> None:
+    """Two guests with one token: a clone, most likely. Admins and owners hear it once a day."""
+    if word.rivals is None or abs(draft.now - word.rivals) > ctx.policy.reading_stale:
+        return
+    once = f"{machine.uuid}:{draft.now.date()}"
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(NewsKind.TWO_SPEAKERS, to, once=once, machine=machine, inside=word))
+
+
+def _broken(draft: Draft, ctx: Round) -> None:
+    """A lent card, its driver or its licence is out of order: admins hear it once a cause, the holder is asked nothing."""
+    for lease, slot in list(watched(draft)):
+        watch = draft.watches.get(slot)
+        word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
+        if watch is None or (word is None and not watch.fault):
+            continue
+        for cause in causes(watch, slot, word):
+            known = lease.fault and cause in lease.fault  # said already, when the guest reported it as broken
+            once = f"{lease.label}:{slot}:{cause}"
+            news = News(NewsKind.GUEST_FAULT, ADMINS, once=once, lease=lease, slots=(slot,), reason=cause, inside=word)
+            if not known:
+                draft.tell(replace(news, machine=draft.machines.get(lease.machine), watches=(watch,)))
+
+
+def causes(watch: Watch, slot: SlotId, word: Reading | None) -> list[str]:
+    """What is out of order with a device inside, in words."""
+    found = [watch.fault] if watch.fault else []
+    if word is None:
+        return found
+    if word.no_driver == "mismatch":
+        found.append("the driver was updated while it runs (library mismatch): restart the guest")
+    device = next((d for d in word.devices if d.uuid == watch.uuid), None)
+    if device is not None and device.licence.lower().startswith("unlicensed"):
+        found.append(f"no licence ({device.licence}): the card is throttled, and what looks idle may be slow")
+    return found

@@ -1,0 +1,117 @@
+"""What the rules of quiet cards share: which clocks belong to a lease, who is asked, and the counters.
+
+Used by the files of this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bot.domain.draft import Draft
+from bot.domain.idle.clocks import quiet_for
+from bot.domain.inside import Nudge, Verdict, Watch
+from bot.domain.leases.common import Round
+from bot.domain.model import Books, Lease, LeaseState, PersonId, Request, SlotId
+from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.queue import contended, waiters
+
+WATCHED = frozenset({LeaseState.ACTIVE, LeaseState.RETURNING})
+"""Leases whose devices are watched: on their way back too, for work that begins before the shutdown is asked."""
+
+TAKEN = "it did nothing, and somebody waits"
+"""The reason of a lease that is taken back under its terms."""
+
+
+def belongs(watch: Watch, lease: Lease) -> bool:
+    """Whether clocks are those of a lease, or of a part of it: they began with it."""
+    return watch.since == lease.active_since and watch.machine == lease.machine
+
+
+def watch_of(draft: Draft | Books, lease: Lease, slot: SlotId) -> Watch | None:
+    """The clocks of a device of a lease; None: not made yet."""
+    watch = draft.watches.get(slot)
+    return watch if watch is not None and belongs(watch, lease) else None
+
+
+def watches_of(draft: Draft | Books, lease: Lease) -> list[Watch]:
+    """The clocks of all its devices, as far as there are."""
+    return [w for s in lease.slots if (w := watch_of(draft, lease, s)) is not None]
+
+
+def watched(draft: Draft) -> Iterator[tuple[Lease, SlotId]]:
+    """Every device that is watched now, with its lease."""
+    for lease in draft.leases.values():
+        if lease.state in WATCHED and lease.active_since is not None:
+            for slot in lease.slots:
+                yield lease, slot
+
+
+def is_quiet(watch: Watch, now: datetime, policy: Policy) -> timedelta | None:
+    """How long a device is quiet, if that is known up to now; None: it is not, or it is not known."""
+    if watch.verdict is not Verdict.QUIET or watch.upto is None or abs(now - watch.upto) > policy.reading_stale:
+        return None
+    return quiet_for(watch, policy)
+
+
+def askable(watch: Watch, now: datetime) -> bool:
+    """Whether its person has not answered already: in use, or kept."""
+    return watch.using is None and (watch.keep_until is None or watch.keep_until <= now)
+
+
+def first_waiter(draft: Draft, lease: Lease) -> Request | None:
+    """The first other person who really waits for a card like those of a lease; None: nobody does."""
+    if not contended(draft, lease.kind):
+        return None
+    return next((r for r in waiters(draft, lease.kind) if r.person != lease.person), None)
+
+
+def audience(draft: Draft, ctx: Round, lease: Lease) -> tuple[PersonId, ...]:
+    """Who is asked: the holder; if they left the workspace, the other owners of the machine. Never the channel."""
+    machine = draft.machines.get(lease.machine)
+    if not ctx.left(lease.person):
+        return (lease.person,)
+    return tuple(o for o in (machine.owners if machine else ()) if o != lease.person and not ctx.left(o))
+
+
+def month(counter: str, now: datetime) -> str:
+    """A counter of a month: ``nudges 2026-11`` (UTC)."""
+    return f"{counter} {now:%Y-%m}"
+
+
+def rate(numbers: Mapping[str, int], now: datetime) -> tuple[int, int]:
+    """How many questions about quiet cards were asked this month, and how many of them were false alarms."""
+    return numbers.get(month("nudges", now), 0), numbers.get(month("false alarms", now), 0)
+
+
+def over(
+    draft: Draft, lease: Lease, nudge: Nudge, why: str, to: tuple[PersonId, ...], until: datetime | None = None
+) -> Lease:
+    """The question of a lease is withdrawn or answered: its message is edited to what holds.
+
+    :param why: busy, using, kept, released, taken, lease or newer
+    """
+    lease = replace(lease, nudge=replace(nudge, over=True))
+    draft.put(lease)
+    draft.log("bot", f"idle.{why}", f"#{lease.label}", ", ".join(nudge.slots))
+    if nudge.key:
+        watches = tuple(w for s in nudge.slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
+        asked, wrong = rate(draft.numbers, draft.now)
+        news = News(
+            NewsKind.NUDGE_OVER,
+            "",
+            key=nudge.key,
+            lease=lease,
+            machine=draft.machines.get(lease.machine),
+            slots=nudge.slots,
+            watches=watches,
+            who=nudge.waits,
+            reason=why,
+            until=until,
+            counts=(("asked", asked), ("wrong", wrong)),
+        )
+        for person in to:
+            draft.tell(replace(news, to=person))
+    return lease

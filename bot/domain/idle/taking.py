@@ -1,0 +1,160 @@
+"""Take-back: a quiet card goes back under the terms that were agreed when it was taken, and comes back to life if work begins.
+
+Called by ``decide``: ``settle`` when turns are given and before moves are planned, ``back`` when the clocks are up to date. All conditions
+are looked at here at once, in the moment of the machine's window; nothing else ever takes a card that works. It restarts nothing itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.idle.clocks import unknown_for
+from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, over, watch_of, watches_of
+from bot.domain.inside import Nudge, Watch
+from bot.domain.leases.acts import unagree
+from bot.domain.leases.common import Round, fresh, under_way
+from bot.domain.leases.ends import end, split
+from bot.domain.lifecycle import On, step
+from bot.domain.model import BOT, Lease, LeaseState, Machine, Power, RequestState, SlotId, Turn, Window
+from bot.domain.moves.plan import may_use, usable
+from bot.domain.news import News, NewsKind
+from bot.domain.planner.holds import back as back_in_line
+from bot.domain.policy import Policy
+from bot.domain.queue import shortage
+
+
+def may_be_warned(draft: Draft, ctx: Round, lease: Lease) -> bool:
+    """Whether a second question is the warning of a take-back: the terms allow it, a restart is agreed, and the bot acts at all."""
+    machine = draft.machines.get(lease.machine)
+    if machine is None or not ctx.acting or not lease.terms.take_back or lease.fault:
+        return False
+    usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {lease.label})
+    return windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy) is not None
+
+
+def settle(draft: Draft, ctx: Round) -> None:
+    """Take back what may be taken back in this moment."""
+    if not ctx.acting or not ctx.policy.idle.nudge:
+        return
+    for label in sorted(draft.leases):
+        lease = draft.leases[label]
+        nudge = lease.nudge
+        if lease.state is LeaseState.ACTIVE and nudge is not None and warned(draft, lease, nudge, ctx.policy):
+            _take(draft, ctx, lease, nudge)
+
+
+def warned(draft: Draft, lease: Lease, nudge: Nudge, policy: Policy) -> bool:
+    """Whether the terms allow it, its time has come, and the warning stands and was delivered long enough ago."""
+    idle, delivered = policy.idle, draft.books.delivered.get(nudge.key)
+    return (
+        lease.terms.take_back
+        and not lease.fault
+        and nudge.warning
+        and not nudge.over
+        and lease.active_since is not None
+        and draft.now - lease.active_since >= idle.take_back_not_before
+        and delivered is not None
+        and delivered >= nudge.asked
+        and draft.now - delivered >= idle.take_back_warned
+    )
+
+
+def quiet_enough(draft: Draft, lease: Lease, nudge: Nudge, slot: SlotId, policy: Policy) -> bool:
+    """Whether a device was quiet for T, since before the warning, without a long unknown stretch, and nobody answered."""
+    watch = watch_of(draft, lease, slot)
+    if watch is None or slot not in nudge.slots or not askable(watch, draft.now):
+        return False
+    quiet = is_quiet(watch, draft.now, policy)
+    return (
+        quiet is not None
+        and quiet >= _limit(watch, policy)
+        and watch.quiet_since is not None
+        and watch.quiet_since <= nudge.asked
+        and unknown_for(watch, draft.now) <= policy.idle.take_back_gap
+    )
+
+
+def _limit(watch: Watch, policy: Policy) -> timedelta:
+    return policy.idle.take_back_quiet * (policy.idle.stretch if watch.loading else 1.0)
+
+
+def open_window(draft: Draft, ctx: Round, machine: Machine, label: str) -> Window | None:
+    """The window of a machine in which a restart for a lease may be announced now and still begin; None: there is none."""
+    usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {label})
+    while True:
+        found = windows.open_window(agreed, machine.uuid, draft.now, usual, ctx.policy)
+        if found is None:
+            return None
+        agreement, window = found
+        lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
+        begins = draft.now + lead
+        in_time = begins <= windows.begin_by(agreement, window, usual, ctx.policy)
+        if in_time and may_use(draft, ctx.sight, ctx.policy, machine, agreement)[0]:
+            return window
+        agreed.remove(agreement)
+
+
+def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
+    """The quiet devices of a lease go back, as many as are wanted; the others stay."""
+    quiet = tuple(s for s in lease.slots if quiet_enough(draft, lease, nudge, s, ctx.policy))
+    waits, machine = first_waiter(draft, lease), draft.machines.get(lease.machine)
+    slots = quiet[: max(shortage(draft, lease.kind), 0)]
+    if not slots or waits is None or machine is None or machine.gone:
+        return
+    if ctx.sight.power(machine.uuid) is not Power.ON or not fresh(draft, ctx.sight, machine.uuid):
+        return
+    if under_way(draft, machine.uuid) or not all(ctx.sight.there(draft.cards[s], machine.uuid) for s in slots):
+        return
+    window = open_window(draft, ctx, machine, lease.label)
+    if window is None:
+        return
+    watches = tuple(draft.watches[s] for s in slots)
+    lease = over(draft, lease, nudge, "taken", audience(draft, ctx, lease))
+    if set(slots) == set(lease.slots):
+        lease = step(draft, lease, On.TAKE_BACK, why=TAKEN, reason=TAKEN, ended_by=BOT, not_nows=0)
+    else:
+        lease = split(draft, lease, slots, On.TAKE_BACK, BOT, TAKEN)
+    for to in audience(draft, ctx, lease):
+        news = News(NewsKind.TAKEN_BACK, to, key=taken_key(lease), lease=lease, machine=machine, slots=slots)
+        draft.tell(replace(news, who=waits.person, until=window.end, watches=watches))
+
+
+def taken_key(lease: Lease) -> str:
+    """The key of the message that a card is taken back."""
+    return f"taken:{lease.label}:{lease.changed.isoformat()}"
+
+
+# ---- work begins --------------------------------------------------------------------------------------------------
+
+
+def back(draft: Draft, ctx: Round) -> None:
+    """Work is seen on a card that is taken back, before the shutdown is asked: it stays with its holder."""
+    for lease in list(draft.leases.values()):
+        if lease.state is not LeaseState.RETURNING or lease.reason != TAKEN or lease.ended_by != BOT:
+            continue
+        since = lease.changed
+        worked = [w for w in watches_of(draft, lease) if w.last_busy is not None and w.last_busy > since]
+        if worked and not under_way(draft, lease.machine):
+            _stays(draft, ctx, lease)
+
+
+def _stays(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """Whoever was promised it is in line again, at the old place."""
+    key = taken_key(lease)
+    for slot in lease.slots:
+        after = draft.holder(slot, Turn.NEXT) or ""
+        next_lease, request = draft.leases.get(after), draft.requests.get(int(after)) if after.isdigit() else None
+        if next_lease is not None and next_lease.state is LeaseState.RESERVED:
+            end(draft, next_lease, On.NO_EQUAL, "work began on the card that was to come out")
+        elif request is not None and request.state is RequestState.OFFERED:
+            back_in_line(draft, request, On.SLOT_ASIDE, "work began on the card that was to come out")
+    unagree(draft, lease)
+    lease = step(
+        draft, lease, On.WORK_SEEN, why="work was seen on it", reason="", ended_by=BOT, over_time=False, not_nows=0
+    )
+    for to in audience(draft, ctx, lease):
+        news = News(NewsKind.NUDGE_OVER, to, key=key, lease=lease, machine=draft.machines.get(lease.machine))
+        draft.tell(replace(news, slots=lease.slots, watches=tuple(watches_of(draft, lease)), reason="busy"))
