@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from bot.domain.inside import Device
+from bot.domain.minutes import RESET
 from bot.edges.telemetry.prometheus.cards import Card, by_card, driver_of
 from bot.edges.telemetry.prometheus.names import NAMES, number
 from bot.edges.telemetry.prometheus.page import Sample
@@ -21,9 +22,6 @@ SAME_POWER = 10
 STILL_S, STILL_SAMPLES = 120.0, 3
 """An energy counter, or an exporter's own time of collection, that has not moved for so long and so many answers has stopped.
 dcgm-exporter renews its numbers every 30 s."""
-
-RESET_CLASS = frozenset({48, 62, 64, 74, 79, 95, 119, 120})
-"""Errors of the driver (Xid) after which a card works only when it was reset. The others are a program's fault, or heal."""
 
 XID_STANDS_S = 3600.0
 """So long a new error is a fault, if the gauge still shows it and the card does no work: the gauge itself never falls back."""
@@ -245,7 +243,7 @@ def _error(card: Card, known: _Known, window: Window, first: bool) -> int | None
         if before == code or (before is None and first):
             continue  # a gauge that was found standing may be years old
         known.error = None
-        if code in RESET_CLASS:
+        if code in RESET:
             known.error, known.since, new = code, at, code
     if known.xid is None and not first:
         known.xid = 0

@@ -28,6 +28,9 @@ from bot.service.ports import StoreTrouble
 
 log = logging.getLogger("gpubot.prometheus")
 
+STOP_S = 3.0
+"""Real seconds that the thread gets to end."""
+
 TOGETHER = 16
 """Targets that are asked at once."""
 
@@ -119,10 +122,10 @@ class PrometheusSource:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, within the time that an open request may take."""
+        """End. A request that is open then is given up."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(15)
+            self._thread.join(STOP_S)
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         self._asker.close()
@@ -136,7 +139,7 @@ class PrometheusSource:
             beat += 1
             try:
                 self.scrape()
-                if beat % beats == 0:
+                if beat % beats == 0 and not self._stop.is_set():
                     self.tell()
             except StoreTrouble as trouble:
                 log.error("what exporters said cannot be kept: %s", trouble)
