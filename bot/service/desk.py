@@ -22,7 +22,7 @@ from bot.service import words
 from bot.service.context import Context
 from bot.service.known import PeopleOfALine
 from bot.service.ports import Ask, Clock, Code, People, Reply, Store, StoreTrouble
-from bot.service.recording import called, chore, close
+from bot.service.recording import chore, close, send_orders
 from bot.service.verbs import Verb, Verbs
 
 log = logging.getLogger(__name__)
@@ -94,9 +94,8 @@ class Desk:
             if changes:
                 transaction.record(changes, posts)
         # After the commit: what lives beside the books. A token that could not be kept is answered with an error and never
-        # shown, so the old one stays good; an order for a guest that is lost costs a warning in its terminal only.
-        for machine in called(changes):
-            chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
+        # shown, so the old one stays good.
+        chore("orders for guests", lambda: send_orders(self._store, draft, changes, draft.now))
         if changes:
             chore("waking the rounds", self._wake)
         for machine, digest in context.tokens.items():

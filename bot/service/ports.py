@@ -251,7 +251,7 @@ class Store(Protocol):
         ...
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
-        """An order for the guest (``last call``), given with the answer to its next push."""
+        """An order for the guest, of ``domain.orders``, given with the answer to its next push; those that it ends are forgotten."""
         ...
 
     def take_orders(self, machine: MachineId, now: datetime) -> list[str]:

@@ -1,7 +1,7 @@
 """How a draft becomes what is recorded: its changes, and each news in words.
 
-``desk`` and ``rounds`` call it at the end of every writing transaction, inside it. Nothing here reads a clock, talks to a network
-or decides anything.
+``desk`` and ``rounds`` call it at the end of every writing transaction, inside it; and after it for the orders to guests. Nothing here reads a
+clock, talks to a network or decides anything.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
+from bot.domain import orders
 from bot.domain.draft import Changes, Draft, copied
-from bot.domain.model import Books, MachineId
+from bot.domain.model import Books, Lease, Move
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service import words
-from bot.service.ports import Post, StoreTrouble
+from bot.service.ports import Post, Store, StoreTrouble
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +62,18 @@ def close(draft: Draft, policy: Policy) -> tuple[Changes, tuple[Post, ...]]:
     return changes, tuple(_post(item, after, draft, policy) for item in changes.news)
 
 
-def called(changes: Changes) -> tuple[MachineId, ...]:
-    """Machines whose guests are to be told of a restart that is near, each once."""
-    return tuple(dict.fromkeys(_machine(item) for item in changes.news if item.kind is NewsKind.LAST_CALL))
+def send_orders(store: Store, draft: Draft, changes: Changes, last: datetime | None) -> None:
+    """Order of the guests what follows from a draft that is recorded: outside the transaction, for one that is lost costs a warning in a
+    terminal, no more.
+
+    :param last: when this was done the last time; the draft's now: only what has changed is asked about, not what time brings
+    """
+    touched = any(isinstance(value, Move | Lease) for value in changes.puts)
+    if not touched and last == draft.now:
+        return
+    after = books_of(draft) if touched else draft.books
+    for machine, order in orders.given(draft.books, after, store.readings(), last, draft.now):
+        chore("an order for a guest", partial(store.order, machine, order, draft.now))
 
 
 def chore(name: str, work: Callable[[], T]) -> T | None:
@@ -79,11 +91,3 @@ def chore(name: str, work: Callable[[], T]) -> T | None:
 def _post(item: News, after: Books, draft: Draft, policy: Policy) -> Post:
     reply = words.news(item, after, draft.now, policy)
     return Post(0, item.to, reply, key=item.key, once=item.once, at=draft.now, priority=0 if item.kind in URGENT else 1)
-
-
-def _machine(item: News) -> MachineId:
-    if item.machine is not None:
-        return item.machine.uuid
-    if item.move is not None:
-        return item.move.machine
-    raise ValueError("a last call names its machine or its move")

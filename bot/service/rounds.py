@@ -24,7 +24,7 @@ from bot.service.absences import Absences
 from bot.service.causes import cause
 from bot.service.performing import Performer, dry_step
 from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, StoreTrouble, Voice
-from bot.service.recording import called, chore, close
+from bot.service.recording import chore, close, send_orders
 from bot.service.telling import Teller
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ class Rounds:
         self._pokes = 0  # reasons for a round so far
         self._good: tuple[datetime, int] | None = None  # when the last good round began, and the pokes it saw
         self._good_at: float | None = None  # real seconds at its end
+        self._ordered: datetime | None = None  # when guests were last given orders
         self._tidied: datetime | None = None  # when the store was last tidied up, whole
         self.trouble = ""  # why the last round did nothing
 
@@ -235,8 +236,8 @@ class Rounds:
             changes, posts = close(draft, self._policy)
             if changes:
                 transaction.record(changes, posts)
-        for machine in called(changes):
-            chore("an order for a guest", partial(self._store.order, machine, "last call", draft.now))
+        last, self._ordered = self._ordered, draft.now
+        chore("orders for guests", lambda: send_orders(self._store, draft, changes, last))
         return self._store.read()
 
     def _known(self, books: Books) -> dict[PersonId, Person]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.model import Job, Login
+from bot.domain.orders import Order
 from bot.edges.store import SqlStore, claims, open_store
 from tests.edges.store_builders import M1, M2, NOW, reading
 
@@ -174,3 +175,22 @@ def test_a_process_number_that_was_given_again(store: SqlStore, monkeypatch: pyt
         assert store.claim("before", NOW, TTL)
     assert store.claim("next", NOW, TTL)
     assert not store.claim("third", NOW, TTL)
+
+
+# ---- orders that end others
+
+
+def test_an_order_of_no_closed_list_is_refused(store: SqlStore) -> None:
+    with pytest.raises(ValueError, match="rm -rf"):
+        store.order(M1, "rm -rf /", NOW)
+    assert store.take_orders(M1, NOW) == []
+
+
+def test_what_does_not_hold_any_more_is_not_told(store: SqlStore) -> None:
+    for word in (Order.LAST_CALL, Order.INTERVAL_SHORT, Order.DETACH_SOON, Order.QUICK_CHECK):
+        store.order(M1, word, NOW)
+    store.order(M1, Order.INTERVAL_NORMAL, NOW + S)
+    assert store.take_orders(M1, NOW + S) == ["quick check", "interval normal"]
+    store.order(M1, Order.INTERVAL_NORMAL, NOW)
+    store.order(M1, Order.INTERVAL_SHORT, NOW)
+    assert store.take_orders(M1, NOW) == ["interval short"]

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.model import MachineId, Reading
+from bot.domain.orders import ENDS, Order
 from bot.edges.store import minutes
 from bot.edges.store.codec import from_text
 from bot.edges.store.pen import put, say
@@ -211,6 +212,14 @@ def keep(connection: Connection, texts: Mapping[MachineId, str]) -> None:
 
 
 # ---- orders
+
+
+def order(connection: Connection, machine: MachineId, order: Order, now: datetime) -> None:
+    """Keep an order for a guest; those that do not hold any more with it are forgotten."""
+    over = ENDS.get(order)
+    if over:
+        connection.execute(delete(ORDER).where(ORDER.c.machine == machine, ORDER.c.word.in_(over)))
+    put(connection, ORDER, [{"machine": machine, "word": order.value, "at": now}])
 
 
 def waiting(connection: Connection) -> set[MachineId]:

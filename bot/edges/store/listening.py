@@ -54,6 +54,8 @@ class Listening:
         if machine in self._waiting:
             self._waiting.discard(machine)
             orders = intake.take_orders(self._connection, machine, reading.at)
+            if before is not None and before.inside and before.boot_id != reading.boot_id:
+                orders = []  # they were for the boot that is over
         return Heard(before, self._latest[machine], tuple(orders))
 
     def keep(self) -> int | None:

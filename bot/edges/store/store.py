@@ -20,6 +20,7 @@ from sqlalchemy import Connection, select
 from bot.domain.draft import Changes
 from bot.domain.inside import Hour, Minute
 from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
+from bot.domain.orders import Order
 from bot.edges.store import beside, claims, intake, listening, minutes, outbox, record, schema
 from bot.edges.store import books as shelf
 from bot.edges.store import tidy as tidying
@@ -339,9 +340,12 @@ class SqlStore:
             return minutes.hours(connection, machine, since)
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:
-        """An order for the guest, given with the answer to its next word."""
+        """An order for the guest, given with the answer to its next word; what does not hold with it is forgotten.
+
+        :raises ValueError: it is not of the closed list
+        """
         with self._writing() as (connection, _):
-            put(connection, intake.ORDER, [{"machine": machine, "word": order, "at": now}])
+            intake.order(connection, machine, Order(order), now)
 
     def take_orders(self, machine: MachineId, now: datetime) -> list[str]:
         """The orders that wait for this guest, and forget them."""

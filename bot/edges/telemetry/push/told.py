@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.inside import Check, Device, Process
 from bot.domain.model import Job, Login, MachineId, Reading
-from bot.domain.orders import Order
+from bot.domain.orders import WITHOUT_A_WORD, Order
 from bot.edges.telemetry.push.wire import CardIn, ProcessIn, ReadingIn
 
 NAME_MAX = 80
@@ -34,9 +34,6 @@ OVER_S = 2.0
 
 VIRTUAL = ("none", "passthrough", "vgpu")
 """How a card may be had."""
-
-OLD_ALLOWS = frozenset({Order.LAST_CALL.value})
-"""What an agent does that does not tell what it allows: it is of before there was more."""
 
 
 def to_reading(machine: MachineId, said: ReadingIn, now: datetime) -> Reading:
@@ -71,7 +68,7 @@ def to_reading(machine: MachineId, said: ReadingIn, now: datetime) -> Reading:
         cpus=said.cpus,
         driver=clean(said.driver) if said.driver is not None else None,
         no_driver=clean(said.no_driver or ""),
-        allows=OLD_ALLOWS
+        allows=WITHOUT_A_WORD
         if said.allows is None
         else frozenset(word.value for word in Order if word.value in said.allows),
         agent=clean(said.agent or ""),
