@@ -12,7 +12,7 @@ from pathlib import Path
 from bot import commands
 from bot.domain import pool
 from bot.domain.draft import Changes, Draft
-from bot.domain.model import Books, Card, Lease, Machine, Power, Reading, Request, RequestState
+from bot.domain.model import Books, Entity, Lease, Power, Reading, RequestState
 from bot.domain.news import ADMINS
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
@@ -86,7 +86,7 @@ class House:
         assert reply.ok, text_of(reply)
         return max(self.books.leases.values(), key=lambda lease: lease.request)
 
-    def put(self, *values: Card | Machine | Request | Lease) -> None:
+    def put(self, *values: Entity) -> None:
         """Write values into the books, past the rules."""
         with self.store.transaction() as transaction:
             transaction.books()

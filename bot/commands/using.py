@@ -5,6 +5,7 @@ The answer counts as a false alarm of mine. A reason is public: who waits may re
 
 from __future__ import annotations
 
+from bot.domain import idle
 from bot.domain.grammar import RefKind
 from bot.service import quiet
 from bot.service.context import Context, Takes
@@ -32,7 +33,8 @@ def run(ctx: Context) -> Reply:
     ctx.clear(heard, HINT, TAKES)
     asked = quiet.meant(ctx, heard, "using")
     for lease, slots in asked:
-        quiet.rules().using(ctx.draft, lease, slots, ctx.person.id, heard.because, ctx.policy)
+        idle.using(ctx.draft, lease, slots, ctx.person.id, heard.because, ctx.policy)
+        quiet.tell_holder(ctx, lease, slots, "using")
     scene = ctx.scene()
     now = [(scene.books.leases[lease.label], slots) for lease, slots in asked]
-    return used(scene, now, ctx.person.id, heard.because, quiet.rules().rate(scene.books.numbers, ctx.now))
+    return used(scene, now, ctx.person.id, heard.because, idle.rate(scene.books.numbers, ctx.now))

@@ -1,25 +1,19 @@
 """What an answer to a question about quiet cards is about: found in the line, or in the question that stands. Used by ``using`` and ``keep``.
 
-It writes nothing: what the answer does is a rule of ``domain.idle``.
+What the answer does is a rule of ``domain.idle``; here it is only said who is told.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
 
+from bot.domain import idle
 from bot.domain.errors import NotPossible, NotYours, TooLate
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.leases.acts import owns
 from bot.domain.model import Lease, LeaseState, Request, SlotId
+from bot.domain.news import News, NewsKind
 from bot.service.context import Context
-
-
-def rules() -> Any:
-    """The rules of quiet cards."""
-    return importlib.import_module("bot.domain.idle")
-
 
 Asked = tuple[Lease, tuple[SlotId, ...]]
 """A lease, and which of its cards."""
@@ -71,7 +65,7 @@ def asked_of(ctx: Context, lease: Lease) -> tuple[SlotId, ...]:
     """Which cards of a lease an answer is about that names none: those asked about, else those that are quiet, else all."""
     if lease.nudge is not None and not lease.nudge.over:
         return tuple(s for s in lease.nudge.slots if s in lease.slots) or lease.slots
-    return tuple(rules().quiet_slots(ctx.draft, lease, ctx.now, ctx.policy)) or lease.slots
+    return tuple(idle.quiet_slots(ctx.draft, lease, ctx.now, ctx.policy)) or lease.slots
 
 
 def answerable(ctx: Context, lease: Lease) -> None:
@@ -88,6 +82,14 @@ def answerable(ctx: Context, lease: Lease) -> None:
         raise TooLate(state=str(lease.state), number=lease.label, why=why)
 
 
-def all_slots(asked: Iterable[Asked]) -> tuple[SlotId, ...]:
-    """The cards of all of it."""
-    return tuple(slot for _, slots in asked for slot in slots)
+def tell_holder(
+    ctx: Context, lease: Lease, slots: tuple[SlotId, ...], what: str, until: datetime | None = None
+) -> None:
+    """Whoever has a card hears at once what somebody else answered about it.
+
+    :param what: ``using`` or ``kept quiet``
+    """
+    if ctx.person.id != lease.person:
+        ctx.draft.tell(
+            News(NewsKind.ACTED, lease.person, lease=lease, slots=slots, who=ctx.person.id, reason=what, until=until)
+        )

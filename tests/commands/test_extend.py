@@ -39,7 +39,11 @@ def test_keep_with_the_end_that_holds_is_answered_with_what_holds(house: House) 
         assert reply.ok, text_of(reply)
         assert "stays yours until" in text_of(reply)
         assert house.books.leases[part].end == end
-    assert house.say("ada", "keep T4-1 until 19:00").ok
+    reply = house.say("ada", "keep T4-1 until 19:00")
+    assert reply.ok and "extend makes its time longer" in text_of(reply)
+    assert house.books.leases[part].end == end, "it is not on its way back any more"
+    (longer,) = [b.says for b in reply.buttons if b.says.startswith("extend")]
+    assert house.say("ada", longer).ok
     later = house.books.leases[part].end
     assert later is not None and end is not None and later > end
 

@@ -208,11 +208,6 @@ def test_what_was_promised_to_somebody_is_not_kept(three: House) -> None:
     assert not reply.ok and "U2BOB" in text_of(reply)
 
 
-def test_keep_of_a_card_that_is_not_on_its_way_back(three: House) -> None:
-    reply = three.say("ada", "keep T4-1")
-    assert not reply.ok and "extend" in text_of(reply)
-
-
 # ---- extend
 
 

@@ -56,6 +56,8 @@ TO_ONE = frozenset(
         NewsKind.OWNERS,
         NewsKind.ACTED,
         NewsKind.UNAGREED,
+        NewsKind.NUDGE,
+        NewsKind.NUDGE_OVER,
     }
 )
 """Told to one person, never in public."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
+from bot.domain.inside import Device, Nudge, Process, Quarter, Verdict, Watch
 from bot.domain.model import (
     Agreement,
     AgreementKind,
@@ -23,6 +24,7 @@ from bot.domain.model import (
     Pattern,
     Person,
     Power,
+    Reading,
     Request,
     RequestState,
     Rest,
@@ -156,6 +158,7 @@ def books(*things: object, paused: str = "", many: int = 4) -> Books:
         leases=leases,
         holds=frozenset(holds),
         moves={m.number: m for m in things if isinstance(m, Move)},
+        watches={x.slot: x for x in things if isinstance(x, Watch)},
         agreements={a.number: a for a in things if isinstance(a, Agreement)},
         paused=paused,
     )
@@ -172,6 +175,42 @@ def scene(*things: object, looked: Seen | None = None, zone: str = BERLIN, pause
 def text(reply: Reply) -> str:
     """As the terminal shows it to somebody in Berlin."""
     return words.terminal(reply, BERLIN, name_of, NOW)
+
+
+def quarters(tops: str, end: datetime = NOW - 10 * MIN) -> tuple[Quarter, ...]:
+    """Quarters of an hour up to one: a digit is the busiest second in tens of percent, ``.`` is not measured, a blank is missing."""
+    first = end - 15 * MIN * (len(tops) - 1)
+    return tuple(
+        Quarter(first + i * 15 * MIN, None if c == "." else 10.0 * int(c), 0.0 if c == "." else 900.0, 0.0)
+        for i, c in enumerate(tops)
+        if c != " "
+    )
+
+
+def watch(slot: str = "T4-1", label: str = "7", machine: Machine = PYTHON, **other: object) -> Watch:
+    """A card of #7 that is quiet since 12:40 (Berlin), after work all morning."""
+    made = Watch(
+        slot, label, NOW - 5 * H, machine.uuid, f"GPU-{slot}", NOW - 5 * H, NOW, Verdict.QUIET, "no work in any second",
+        quiet_since=NOW - 2 * H, quiet_s=7200.0, last_busy=NOW - 2 * H, opened=True, quarters=quarters("8978978911000000"),
+    )  # fmt: skip
+    return replace(made, **other)  # type: ignore[arg-type]
+
+
+NOTEBOOK = Process(4242, "ada", "python -m ipykernel_launcher", 10035.0)
+
+
+def device(slot: str = "T4-1", **other: object) -> Device:
+    """A card as its guest sees it: a notebook holds it."""
+    made = Device(
+        f"GPU-{slot}", "Tesla T4", line=f"GPU 0: Tesla T4 (UUID: GPU-{slot})", measured_s=60.0, busy_s=0.0, util_max=0.0,
+        mem_used_mb=10100.0, mem_total_mb=15360.0, processes=(NOTEBOOK,), persistence=True, virtual="passthrough",
+    )  # fmt: skip
+    return replace(made, **other)  # type: ignore[arg-type]
+
+
+def reading(*devices: Device, machine: Machine = PYTHON, **other: object) -> Reading:
+    """The latest word of a guest."""
+    return Reading(machine.uuid, NOW, "boot", 1, False, len(devices), devices=devices, **other)  # type: ignore[arg-type]
 
 
 STEPS = (
@@ -197,9 +236,15 @@ RETURNING = lease("7b", ADA, PYTHON, ("T4-2",), state=LeaseState.RETURNING, reas
 def every_news() -> Iterator[News]:
     """News of each kind to each audience that may hear it, whole and nearly empty."""
     firm = agreement(firm=True, person=replace(BOB, id="bot"), window=Window(NOW + 8 * H, NOW + 16 * H))
+    quiet = lease(slots=("T4-1", "T4-2"), nudge=Nudge("idle:7:1", 1, NOW, ("T4-1",), waits=BOB.id))
+    asked = News(
+        NewsKind.NUDGE, ADA.id, lease=quiet, machine=PYTHON, slots=("T4-1",), watches=(watch(),), who=BOB.id, until=NOW + H,
+        inside=reading(device()), counts=(("asked", 31), ("wrong", 2)),
+    )  # fmt: skip
     for kind in NewsKind:
         for to in (ADA.id, BOB.id, CHANNEL, ADMINS):
             yield News(kind, to)
+            yield replace(asked, kind=kind, to=to, reason="it is in the way")
             yield News(
                 kind,
                 to,

@@ -40,7 +40,7 @@ def when(at: datetime, now: datetime, zone: str) -> When:
 def bar(quarters: Sequence[Quarter], now: datetime, zone: str, hours: int = HOURS) -> str:
     """``09 ▇▇▆▇ 10 ▇▅··``: the busiest second of each quarter hour of the last hours, by the reader's clock; "" nothing is known.
 
-    A quarter of which nothing was measured is ``·``, also one that is missing between others.
+    A quarter of which nothing was measured is ``·``, also one that is missing between others. A first hour that is not whole is ``10:45``.
     """
     known = {_floor(q.start): q for q in quarters if now - q.start < timedelta(hours=hours) and q.start <= now}
     if not any(_measured(q) for q in known.values()):
@@ -50,9 +50,10 @@ def bar(quarters: Sequence[Quarter], now: datetime, zone: str, hours: int = HOUR
         last -= QUARTER  # it has only begun
     out, shown = "", ""
     while at <= last:
-        hour = f"{local(at, zone):%H}"
-        if hour != shown:
-            out, shown = f"{out} {hour} ".lstrip(), hour
+        here = local(at, zone)
+        if f"{here:%H}" != shown:
+            shown = f"{here:%H}"
+            out = f"{out} {f'{here:%H:%M}' if here.minute else shown} ".lstrip()
         out += _block(known.get(at))
         at += QUARTER
     return out

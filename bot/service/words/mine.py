@@ -52,6 +52,7 @@ from bot.service.words.common import (
     until_words,
     wanted,
 )
+from bot.service.words.seen_inside import doing_tail
 
 
 def status(scene: Scene, person: PersonId) -> Reply:
@@ -166,7 +167,7 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.ACTIVE if lease.over_time:
             return [": your time is over, nobody waits, it stays for now"]
         case LeaseState.ACTIVE:
-            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end)]
+            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end), doing_tail(scene, lease)]
         case LeaseState.RETURNING:
             told = lease.reason if lease.ended_by != lease.person and lease.reason != "given back" else ""
             why: list[Part] = [": ", said(told, 160)] if told else []

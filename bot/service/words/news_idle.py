@@ -16,7 +16,6 @@ from bot.service.words import evidence
 from bot.service.words.common import (
     MINE,
     Part,
-    about_button,
     because,
     button,
     head,
@@ -191,7 +190,7 @@ def _taken(t: Telling, watches: list[Watch], asked: Nudge) -> LineOf:
     label = t.lease.label if t.lease is not None else None
     found = usable(t.books, t.machine.uuid, label, t.now, t.policy) if t.machine is not None else []
     if not found:
-        return ln(lead, " as agreed when taken, in the next restart that you agree to. None is agreed so far.")
+        return ln(lead, " as agreed when taken, in the next restart that you agree to. No time is agreed so far.")
     return ln(lead, " as agreed when taken, in a restart ", next_words(found[0], t.machine, t.now, t.policy), ".")
 
 
@@ -209,6 +208,13 @@ def _answers(t: Telling) -> list[Button | None]:
         button("Keep them 2 h…" if t.many else "Keep it 2 h…", f"keep{what} 2h"),
         button("I am using them" if t.many else "I am using it", f"using{what}"),
     ]
+
+
+def give_back(t: Telling, label: str) -> Button | None:
+    """A button that gives back the cards that the message is about, and no other of the same number."""
+    if t.lease is None or not t.slots:
+        return None
+    return button(label, f"release{cards_typed(t.lease.slots, t.slots, t.lease.label)}")
 
 
 def cards_typed(all_slots: Iterable[str], slots: Iterable[str], label: str) -> str:
@@ -289,10 +295,10 @@ def _over_kept(t: Telling) -> Reply:
     until = t.item.until or (min(kept) if kept else None)
     why = next((w.because for w in watches if w.because), "")
     return say(
-        head(_cards(t), f" {'stay' if t.many else 'stays'} with ", t.holder, *([" until ", When(until)] if until else []), ": I do not ask before."),
+        head(_cards(t), f" {'stay' if t.many else 'stays'} with ", t.holder, [" until ", When(until)] if until else None, ": I do not ask before."),
         because(why, "Reason, as who waits sees it: "),
         ln("That changes nothing about the end of its time.") if until is not None and not t.many else None,
-        buttons=(about_button("Give it back after all", "release", t.ref), MINE) if not t.public and not t.many else (),
+        buttons=(give_back(t, "Give it back after all"), MINE) if not t.public and not t.many else (),
     )  # fmt: skip
 
 
@@ -322,6 +328,14 @@ def _over_lease(t: Telling) -> Reply:
     )
 
 
+def _over_newer(t: Telling) -> Reply:
+    return say(
+        head("My question about ", slots_of(t.slots) if t.slots else "a card", " waits: a newer one stands below."),
+        ln("There is nothing to answer here."),
+        buttons=(MINE,) if not t.public else (),
+    )
+
+
 _OVER = {
     "busy": _over_busy,
     "using": _over_using,
@@ -329,6 +343,7 @@ _OVER = {
     "released": _over_released,
     "taken": _over_taken,
     "lease": _over_lease,
+    "newer": _over_newer,
 }
 
 

@@ -6,7 +6,6 @@ from bot.service.ports import Code, LineOf, Reply, When
 from bot.service.words.common import (
     MINE,
     Part,
-    about_button,
     because,
     button,
     command,
@@ -18,6 +17,7 @@ from bot.service.words.common import (
     typeable,
     why_tail,
 )
+from bot.service.words.news_idle import give_back
 from bot.service.words.telling import Telling
 
 
@@ -48,7 +48,7 @@ def cannot_see(t: Telling) -> Reply:
         ln("Nothing happens to your card by that. If it lasts a day, the admins hear it too.")
         if not t.many
         else ln("Nothing happens to your cards by that. If it lasts a day, the admins hear it too."),
-        buttons=(MINE, about_button(f"Give {them} back", "release", t.ref)),
+        buttons=(MINE, give_back(t, f"Give {them} back")),
     )
 
 

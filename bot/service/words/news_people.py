@@ -23,6 +23,7 @@ from bot.service.words.common import (
     wanted,
     whose,
 )
+from bot.service.words.news_idle import give_back
 from bot.service.words.telling import Telling
 
 
@@ -104,6 +105,8 @@ def acted(t: Telling) -> Reply:
         return say(
             head(t.other, " took that back: ", t.cards, f" {'stay' if many else 'stays'} yours."), buttons=(MINE,)
         )
+    if t.item.reason in ("using", "kept quiet"):
+        return _answered(t)
     if t.item.reason == "adopted":
         return say(
             head(t.cards, f" in {t.vm} {'are' if many else 'is'} lent to you now: ", t.other, " said so."),
@@ -130,6 +133,19 @@ def acted(t: Telling) -> Reply:
         ln("You are out of the line with it. Nothing was restarted.") if out else None,
         buttons=(button("Ask again", f"request {t.request.count}") if t.request is not None else None, MINE),
     )
+
+
+def _answered(t: Telling) -> Reply:
+    """Somebody else answered the question about quiet cards of the reader's."""
+    using = t.item.reason == "using"
+    until: list[Part] = [" before ", When(t.item.until)] if t.item.until is not None else [" for now"]
+    return say(
+        head(t.other, f" said that {'they are' if t.many else 'it is'} in use: I ask no more about ", t.cards, ".")
+        if using
+        else head(t.other, " asked me to keep ", t.cards, " for you: I ask nothing about ", "them" if t.many else "it", *until, "."),
+        ln(f"Not so? Then give {'them' if t.many else 'it'} back; nothing else was changed."),
+        buttons=(give_back(t, f"Give {'them' if t.many else 'it'} back"), MINE),
+    )  # fmt: skip
 
 
 def unagreed(t: Telling) -> Reply:

@@ -56,6 +56,7 @@ from bot.service.words.common import (
     wanted,
 )
 from bot.service.words.news_line import give_buttons, put_buttons
+from bot.service.words.seen_inside import inside_lines
 
 
 def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
@@ -91,8 +92,16 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
     if request is not None:
         ref = Code(label_ref(lease.label))
         asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
-    buttons = _lease_buttons(scene, lease, lease.person == reader)
-    return say(*_stands(scene, reader, lease), asked, _where(scene, lease), *standing_still(scene), buttons=buttons)
+    machine = scene.books.machines.get(lease.machine)
+    near = reader == lease.person or (machine is not None and reader in machine.owners)
+    return say(
+        *_stands(scene, reader, lease),
+        *inside_lines(scene, lease, near),
+        asked,
+        _where(scene, lease),
+        *standing_still(scene),
+        buttons=_lease_buttons(scene, lease, lease.person == reader),
+    )
 
 
 def _where(scene: Scene, lease: Lease) -> LineOf | None:

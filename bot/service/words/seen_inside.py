@@ -1,0 +1,202 @@
+"""What is known of a lent card since it came: seen by vCenter, seen in the guest, computed; and what it does now. For ``why`` and ``mine``.
+
+Whoever has the card reads whether it is busy or quiet; everybody else reads only what the holder said about it: nobody is shown up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.domain.inside import Verdict, Watch
+from bot.domain.model import Lease, LeaseState, Reading, SlotId
+from bot.service.ports import Code, LineOf, Name, When
+from bot.service.words import evidence
+from bot.service.words.common import Part, Scene, because, by_number, it_them, ln, said, slots_of, tidy
+
+THERE = (LeaseState.ACTIVE, LeaseState.RETURNING)
+"""Its cards sit in their machine."""
+
+SHOWN = 3
+"""Cards, and lines of a guest, that are shown one by one."""
+
+
+def inside_lines(scene: Scene, lease: Lease, holder: bool) -> list[LineOf | None]:
+    """What was seen of it since the move, what its cards do now, and what its holder said.
+
+    :param holder: whether the reader may know whether it is quiet: its holder, or an owner of its machine
+    """
+    if lease.state not in (*THERE, LeaseState.MOVING):
+        return []
+    told = [_since_the_move(lease), *_listed(lease)]
+    if lease.state in THERE:
+        told += [_now(scene, lease) if holder else None, *_said(scene, lease, holder)]
+        told += list(_hints(scene, lease)) if holder else []
+    return [*told, _left(lease) if holder else None]
+
+
+def doing_tail(scene: Scene, lease: Lease) -> list[Part]:
+    """``; quiet since 11:20``, behind a card of one's own in a list; empty: it works, or is not watched."""
+    if lease.state is not LeaseState.ACTIVE:
+        return []
+    watches = _watches(scene, lease)
+    quiet = [w for w in watches if w.verdict is Verdict.QUIET and w.quiet_since is not None]
+    blind = [w for w in watches if w.verdict is Verdict.UNKNOWN]
+    broken = [w for w in watches if w.verdict is Verdict.FAULT]
+    one = len(lease.slots) == 1
+    out: list[Part] = []
+    if broken:
+        out += [";" if one else "; ", "" if one else slots_of(w.slot for w in broken), " reported broken inside"]
+    if quiet and (since := max(w.quiet_since for w in quiet if w.quiet_since is not None)):
+        zone = scene.zone or scene.policy.zone
+        out += [
+            "; " if one else ["; ", slots_of(w.slot for w in quiet), " "],
+            "quiet since ",
+            evidence.when(since, scene.now, zone),
+        ]
+    if blind and not broken:
+        out += ["; " if one else ["; ", slots_of(w.slot for w in blind), " "], "not seen from inside"]
+    return out
+
+
+# ---- since the move ------------------------------------------------------------------------------------------------
+
+
+def _since_the_move(lease: Lease) -> LineOf | None:
+    """Seen by vCenter, seen in the guest, computed: each with its time."""
+    if lease.seen_vcenter is None and lease.seen_guest is None and lease.computed is None:
+        return None
+    parts: list[Part] = []
+    for what, at in (
+        ("seen by vCenter", lease.seen_vcenter),
+        ("seen in the guest", lease.seen_guest),
+        ("computed", lease.computed),
+    ):
+        parts.append([f"{what} ", When(at)] if at is not None else f"not {what} yet")
+    first, *rest = parts
+    return ln(_capital(first), *[[", ", part] for part in rest], ".")
+
+
+def _capital(part: Part) -> Part:
+    if isinstance(part, str):
+        return part[:1].upper() + part[1:]
+    if isinstance(part, list) and part and isinstance(part[0], str):
+        return [part[0][:1].upper() + part[0][1:], *part[1:]]
+    return part
+
+
+def _listed(lease: Lease) -> list[LineOf]:
+    """How the guest lists them, as ``nvidia-smi -L`` does."""
+    lines = [ln(Code(tidy(line, 110))) for line in lease.guest_lines[:SHOWN] if tidy(line)]
+    more = len(lease.guest_lines) - SHOWN
+    return [*lines, ln(f"and {more} more that the guest lists.")] if more > 0 else lines
+
+
+def _left(lease: Lease) -> LineOf | None:
+    return because("; ".join(lease.left[:SHOWN]), "Left otherwise by the last holder: ")
+
+
+# ---- now -----------------------------------------------------------------------------------------------------------
+
+
+def _watches(scene: Scene, lease: Lease) -> list[Watch]:
+    """The clocks of its cards, as far as there are, by name."""
+    found = (scene.books.watches.get(s) for s in sorted(lease.slots, key=by_number))
+    return [w for w in found if w is not None and w.since == lease.active_since and w.machine == lease.machine]
+
+
+def _now(scene: Scene, lease: Lease) -> LineOf | None:
+    """What they do: busy, quiet since, not seen, broken."""
+    groups: dict[Verdict, list[Watch]] = {}
+    for watch in _watches(scene, lease):
+        groups.setdefault(watch.verdict, []).append(watch)
+    sentences = [_doing(scene, verdict, watches, len(lease.slots)) for verdict, watches in groups.items()]
+    return ln(*[[" " if i else "", sentence] for i, sentence in enumerate(sentences)]) if sentences else None
+
+
+def _doing(scene: Scene, verdict: Verdict, watches: list[Watch], of: int) -> list[Part]:
+    one = len(watches) == 1
+    which: Part = ("It" if one else "They") if len(watches) == of else slots_of(w.slot for w in watches)
+    zone = scene.zone or scene.policy.zone
+    if verdict is Verdict.BUSY:
+        busy = [w.busy_since for w in watches if w.busy_since is not None]
+        return [
+            which,
+            " is busy" if one else " are busy",
+            [" since ", evidence.when(max(busy), scene.now, zone)] if busy else "",
+            ".",
+        ]
+    if verdict is Verdict.QUIET:
+        quiet = [w.quiet_since for w in watches if w.quiet_since is not None]
+        since: Part = [" since ", evidence.when(max(quiet), scene.now, zone)] if quiet else " now"
+        return [which, " has done nothing" if one else " have done nothing", since, "."]
+    if verdict is Verdict.FAULT:
+        return [
+            which,
+            " is" if one else " are",
+            " reported broken from inside: ",
+            said(watches[0].fault or watches[0].why, 80),
+            ".",
+        ]
+    blind = [w.blind_since for w in watches if w.blind_since is not None]
+    why: Part = [" (", said(watches[0].why, 80), ")"] if watches[0].why else ""
+    tail: Part = [" since ", evidence.when(max(blind), scene.now, zone)] if blind else " just now"
+    return [which, " is not seen from inside" if one else " are not seen from inside", tail, why, "."]
+
+
+def _said(scene: Scene, lease: Lease, holder: bool) -> list[LineOf | None]:
+    """What its holder answered to questions: public, as was said when it was asked for."""
+    lines: list[LineOf | None] = []
+    who: Part = "You" if holder else Name(lease.person)
+    for reason, using, slots in _answers(scene, lease):
+        of: list[Part] = [] if len(slots) == len(lease.slots) else [" of ", slots_of(slots)]
+        tail: list[Part] = [": ", said(reason, 160)] if reason else []
+        if using is None:
+            until = max(w.keep_until for w in _watches(scene, lease) if w.slot in slots and w.keep_until is not None)
+            lines.append(
+                ln(
+                    who,
+                    " asked to keep ",
+                    slots_of(slots) if of else it_them(len(slots)),
+                    " until ",
+                    When(until),
+                    *tail,
+                    _end(tail),
+                )
+            )
+        else:
+            lines.append(
+                ln(
+                    who,
+                    " said that ",
+                    slots_of(slots) if of else "it" if len(slots) == 1 else "they",
+                    f" {'is' if len(slots) == 1 else 'are'} in use",
+                    *tail,
+                    _end(tail),
+                )
+            )
+    return lines[:2]
+
+
+def _end(tail: list[Part]) -> str:
+    last = getattr(tail[-1], "text", "") if tail else ""
+    return "" if last.endswith((".", "!", "?", "…")) else "."
+
+
+def _answers(scene: Scene, lease: Lease) -> list[tuple[str, object, list[SlotId]]]:
+    """What was answered, with the cards that it is about; of those that are kept only what holds still."""
+    found: dict[tuple[str, bool], list[SlotId]] = {}
+    for watch in _watches(scene, lease):
+        if watch.using is not None:
+            found.setdefault((watch.because, True), []).append(watch.slot)
+        elif watch.keep_until is not None and watch.keep_until > scene.now:
+            found.setdefault((watch.because, False), []).append(watch.slot)
+    return [(reason, True if using else None, slots) for (reason, using), slots in found.items()]
+
+
+def _hints(scene: Scene, lease: Lease) -> Iterable[LineOf]:
+    word: Reading | None = scene.readings.get(lease.machine)
+    machine = scene.books.machines.get(lease.machine)
+    for watch in _watches(scene, lease)[:1]:
+        yield from evidence.hints(
+            evidence.device_of(word, watch), tidy(machine.name) if machine is not None else "the machine"
+        )
