@@ -6,6 +6,7 @@
 #   make test-long                   the tests that take minutes
 #   make soak                        those, and all that take an hour
 #   make bench                       commands a second and their slowest, against a floor; ends with 1 if a target is missed
+#   make tools                       what some long tests want and is large: TensorFlow, and Debian's Python 3.9 and 3.13 (as root)
 #   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
 #
 # PYTHON= chooses the interpreter (3.11 or newer), JOBS= how many tests run at once.
@@ -23,7 +24,7 @@ CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_inf
 PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(CAN_SERVE)' >/dev/null 2>&1 && echo $$name && break; done)
 
-.PHONY: help setup demo check test test-long soak bench picture clean
+.PHONY: help setup demo check test test-long soak tools bench picture clean
 .DEFAULT_GOAL := help
 
 help:
@@ -57,6 +58,12 @@ test-long: $(READY)
 soak: $(READY)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m "long or soak" --durations=10 $(ARGS)
 
+# Each in a folder of .tools; what is there already stays.
+tools:
+	@PYTHON="$(PYTHON)" .ci/tensorflow .tools/tensorflow
+	@.ci/debian-python bullseye 3.9 .tools/python3.9
+	@.ci/debian-python trixie 3.13 .tools/python3.13
+
 # The targets are for a machine that does nothing else meanwhile; the acks are for information.
 bench: $(READY)
 	@$(BIN)/python -m bench.acks
@@ -66,4 +73,4 @@ picture: $(READY)
 	@$(BIN)/python -m tests.story.picture docs/page.png
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo build *.egg-info
+	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo build *.egg-info

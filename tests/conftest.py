@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.needs import ASKED
+
 # A busy machine must not fail a property by its speed, and CI must fail on the same examples each time.
 settings.register_profile("gpubot", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("gpubot")
@@ -21,7 +23,7 @@ os.environ["MPLBACKEND"] = "Agg"
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the settings or secrets of whoever runs it; only what tests/needs.py asks about stays."""
     for name in list(os.environ):
-        if name.startswith(("GPUBOT_", "SLACK_")) and name != "GPUBOT_REQUIRE":
+        if name.startswith(("GPUBOT_", "SLACK_")) and name not in ASKED:
             monkeypatch.delenv(name)
 
 

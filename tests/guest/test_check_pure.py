@@ -414,6 +414,16 @@ def test_dying_without_a_card_is_a_check_that_was_not_finished() -> None:
     assert "AVX" in judge.judge(Found(), Ran(ended="was ended by SIGILL"), False, False, {}).line
 
 
+@pytest.mark.parametrize("stage", ["matmul", "training"])
+def test_what_did_not_run_on_the_processor_is_never_called_right(stage: str) -> None:
+    """An error there is neither a wrong result nor a sound one; nor is a stage that was left out."""
+    assert verdict(Found(), ran(**{f"{stage}_CPU0": {"error": "InternalError: x"}})) == (40, None)
+    left = ran()
+    assert verdict(Found(), Ran(tuple(record for record in left.stages if record["stage"] != stage))) == (40, None)
+    without = tuple(x for x in ran("GPU:0").stages if (x["stage"], x.get("device")) != (stage, "GPU:0"))
+    assert verdict(WORKS, Ran(without)) == (40, None)
+
+
 def test_a_file_that_cannot_be_used_and_a_tensorflow_that_does_not_load() -> None:
     assert verdict(WORKS, Ran(({"stage": "data", "wrong": "x.npz has no y_test"},))) == (2, None)
     broken = Ran(({"stage": "tensorflow", "error": "ImportError: libfoo"},))

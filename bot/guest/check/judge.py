@@ -78,6 +78,14 @@ def judge(found: Found, ran: Ran, expect: bool, cpu: bool, environ: Mapping[str,
         return Verdict(NOT_USABLE, f"TensorFlow sees the card, and it fails at work: {trouble}", FAILS)
     if ran.ended or not ran.of("end"):
         return _broken_off(ran)
+    for stage, device in (
+        ("matmul", CPU),
+        *((stage, card) for stage in ("matmul", "training") for card in cards or [CPU]),
+    ):
+        done = [record for record in ran.of(stage) if record["device"] == device]
+        if not done or done[0].get("error"):
+            why = done[0]["error"] if done else "it was left out"
+            return Verdict(BROKEN_OFF, f"The check could not be finished: the {stage} on {device} does not run: {why}")
     if cards:
         return Verdict(ON_CARD, _works(tensorflow, ran, cards))
     if not cpu and (expect or seen(found)):

@@ -1,0 +1,192 @@
+"""The check with the real TensorFlow, in an environment of its own: on this machine, on which no card is.
+
+A planted wrong result is planted from outside: a package in front of TensorFlow that spoils one of its functions.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bot.guest.check import digits
+from tests.needs import need
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
+
+SPOILT = """
+import os, sys
+sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
+del sys.modules["tensorflow"]
+import tensorflow
+{spoil}
+sys.modules["tensorflow"] = tensorflow
+"""
+"""Stands in front of the real package, loads it, spoils it and hands it on."""
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """The interpreter that has TensorFlow."""
+    return need("tensorflow")
+
+
+def check(python: Path, repo: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """`python -m bot.guest.check WORDS`."""
+    return subprocess.run(
+        [python, "-m", "bot.guest.check", *words],
+        cwd=repo,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def spoil(folder: Path, line: str) -> str:
+    """A PYTHONPATH in which TensorFlow is spoilt by a line."""
+    (folder / "tensorflow.py").write_text(SPOILT.format(spoil=line))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def sound(python: Path, repo: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, Any], float]:
+    """One run with --json: what it printed, the object, and its seconds."""
+    begun = time.monotonic()
+    ran = check(python, repo, "--json")
+    took = time.monotonic() - begun
+    assert ran.returncode == 10, ran.stdout + ran.stderr
+    return ran, json.loads(ran.stdout), took
+
+
+def test_without_a_card_the_same_code_runs_on_the_processor_and_says_so(sound: Any) -> None:
+    ran, made, took = sound
+    assert ran.stderr == "", "TensorFlow's noise reaches people"
+    assert (
+        made["exit"] == 10
+        and made["line"] == "The processor alone, this machine has no NVIDIA card: the results are right."
+    )
+    assert took < 60 and made["seconds"] <= took
+
+
+def test_its_numbers_are_sound(sound: Any) -> None:
+    _, made, _ = sound
+    (product,), (training,) = made["matmul"], made["training"]
+    assert product["device"] == product["ran_on"] == "CPU:0" and product["right"]
+    assert 0 < product["difference"] < made["tolerance"] == 1e-5
+    assert training["ran_on"] == "CPU:0" and training["weights_on"] == ["CPU:0"]
+    assert training["losses"][0] > 1 > training["losses"][-1] and training["accuracy"] > 0.8
+    assert made["tensorflow"]["version"].startswith("2.") and made["tensorflow"]["cuda_build"] is False
+    assert made["devices"] == [] and made["errors"] == []
+
+
+def test_it_says_where_each_kind_of_op_ran(sound: Any) -> None:
+    _, made, _ = sound
+    counts = {(row["op"], row["device"]): row["count"] for row in made["placement"]}
+    for op in ("Conv2D", "Conv2DBackpropFilter", "MatMul", "MaxPool", "Relu", "SparseSoftmaxCrossEntropyWithLogits"):
+        assert counts[op, "CPU:0"] >= 1, op
+    assert {device for _, device in counts} == {"CPU:0"}
+
+
+def test_people_read_the_same_and_nothing_of_tensorflow_s_noise(python: Path, repo: Path) -> None:
+    ran = check(python, repo)
+    assert ran.returncode == 10 and ran.stderr == ""
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "No NVIDIA card in this machine." and lines[-1].startswith("The processor alone")
+    assert any(
+        line.startswith("Product   CPU:0  right: off by ") and "1e-05 allowed (TF32 off)" in line for line in lines
+    )
+    assert any(line.startswith("Network   CPU:0  learns: loss ") for line in lines)
+    assert any(line.startswith("Placed on CPU:0  ") and "Conv2D" in line for line in lines)
+    assert len(lines) < 10
+
+
+def test_a_card_that_is_expected_and_missing_is_a_failure(python: Path, repo: Path) -> None:
+    ran = check(python, repo, "--expect-gpu", "--json")
+    made = json.loads(ran.stdout)
+    assert ran.returncode == made["exit"] == 20 and made["reason"] == "no device"
+    assert made["matmul"][0]["right"], "the processor is checked all the same"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("exact = tensorflow.linalg.matmul\ntensorflow.linalg.matmul = lambda *a, **k: exact(*a, **k) * 1.001", "off by 1.0e-03"),
+        ("exact = tensorflow.linalg.matmul\ntensorflow.linalg.matmul = lambda *a, **k: exact(*a, **k) * float('nan')", "no number"),
+        ("exact = tensorflow.nn.conv2d\ntensorflow.nn.conv2d = lambda *a, **k: exact(*a, **k) * 0.0", "did not learn"),
+    ],
+    ids=["product", "nan", "convolution"],
+)  # fmt: skip
+def test_a_wrong_result_ends_with_one(python: Path, repo: Path, tmp_path: Path, line: str, says: str) -> None:
+    ran = check(python, repo, "--json", PYTHONPATH=spoil(tmp_path, line))
+    made = json.loads(ran.stdout)
+    assert ran.returncode == made["exit"] == 1, made
+    assert made["line"].startswith("A wrong result on CPU:0") and says in made["line"]
+
+
+def test_a_tensorflow_that_does_not_load_shows_its_error(python: Path, repo: Path, tmp_path: Path) -> None:
+    ran = check(python, repo, PYTHONPATH=spoil(tmp_path, "raise ImportError('libwhatever.so.7 is not there')"))
+    assert ran.returncode == 30 and "libwhatever.so.7 is not there" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("import os; os.write(2, b'F0000 the real reason\\n'); os.abort()", "SIGABRT"),
+        ("import time; time.sleep(250)", "took longer than 5 s"),
+    ],
+    ids=["dies", "hangs"],
+)  # fmt: skip
+def test_a_tensorflow_that_dies_or_hangs_ends_the_check_in_words(
+    python: Path, repo: Path, tmp_path: Path, line: str, says: str
+) -> None:
+    limit = "5" if "sleep" in line else "300"
+    ran = check(python, repo, "--limit", limit, PYTHONPATH=spoil(tmp_path, line))
+    assert ran.returncode == 40 and says in ran.stdout and "Traceback" not in ran.stderr
+    assert ("the real reason" in ran.stdout) == ("abort" in line)
+
+
+def test_what_does_not_run_on_the_processor_is_no_sound_result(python: Path, repo: Path, tmp_path: Path) -> None:
+    ran = check(python, repo, "--json", PYTHONPATH=spoil(tmp_path, "tensorflow.nn.conv2d = None"))
+    made = json.loads(ran.stdout)
+    assert ran.returncode == made["exit"] == 40 and "training on CPU:0 does not run" in made["line"]
+
+
+def test_images_of_a_file_are_learnt_and_a_bad_file_is_refused(python: Path, repo: Path, tmp_path: Path) -> None:
+    images, labels = digits.draw(np, 3000, 5)
+    np.savez(
+        tmp_path / "mnist.npz", x_train=images[:2500], y_train=labels[:2500], x_test=images[2500:], y_test=labels[2500:]
+    )
+    ran = check(python, repo, "--json", "--data", str(tmp_path / "mnist.npz"))
+    made = json.loads(ran.stdout)
+    assert ran.returncode == 10 and made["data"] == {"source": str(tmp_path / "mnist.npz"), "train": 2500, "test": 500}
+    refused = check(python, repo, "--json", "--data", str(tmp_path / "none.npz"))
+    assert (
+        refused.returncode == 2 and json.loads(refused.stdout)["line"] == f"There is no file {tmp_path / 'none.npz'}."
+    )
+
+
+def test_the_single_file_does_the_same(python: Path, repo: Path, tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "bot.guest.kit", str(tmp_path / "kit")],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    ran = subprocess.run(
+        [python, tmp_path / "kit" / "gpubot-check.pyz", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ran.returncode == json.loads(ran.stdout)["exit"] == 10, ran.stderr
