@@ -38,7 +38,8 @@ def run_hooks(
             log.warning("%s: no time left for %s and what comes after it", event, path.name)
             break
         env = {"PATH": PATH, "GPUBOT_EVENT": event.partition(".")[0], "LANG": os.environ.get("LANG", "C.UTF-8")}
-        code, output = run([str(path)], left, env=env, started=started)
+        code, printed = run([str(path)], left, env=env, started=started)
+        output = _tail(printed)
         ran += 1
         said = f"ended with {code}" if code is not None else f"took longer than {left:.0f} s and was killed"
         log.log(
@@ -76,24 +77,25 @@ def run(
     limit_s: float,
     env: dict[str, str] | None = None,
     started: Callable[[int], None] = lambda _: None,
-) -> tuple[int | None, str]:
-    """Exit code (None: killed after the limit) and the end of the output. All that it started goes with it."""
+    errors: int = subprocess.STDOUT,
+) -> tuple[int | None, bytes]:
+    """Exit code (None: killed after the limit) and the output. All that it started goes with it. ``errors``: where its stderr goes."""
     try:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=errors,
             env=env,
             start_new_session=True,
             cwd="/",
         )
     except OSError as error:
-        return 127, f"cannot be started: {error.strerror}"
+        return 127, f"cannot be started: {error.strerror}".encode()
     started(child.pid)
     try:
         output, _ = child.communicate(timeout=limit_s)
-        return child.returncode, _tail(output)
+        return child.returncode, output
     except subprocess.TimeoutExpired:
         try:
             os.killpg(child.pid, signal.SIGKILL)
@@ -103,7 +105,7 @@ def run(
             output, _ = child.communicate(timeout=2.0)
         except subprocess.TimeoutExpired:
             output = b""  # something that it left elsewhere holds the pipe
-        return None, _tail(output)
+        return None, output
 
 
 def tell_terminals(text: str) -> None:
@@ -114,7 +116,7 @@ def tell_terminals(text: str) -> None:
         return
     code, output = run([wall, text], 10.0)
     if code:
-        log.warning("wall ended with %s: %s", code, output)
+        log.warning("wall ended with %s: %s", code, _tail(output))
 
 
 def goes_down() -> bool:
@@ -123,7 +125,7 @@ def goes_down() -> bool:
     if systemctl is None:
         return False
     _, output = run([systemctl, "is-system-running"], 5.0, env=dict(os.environ))
-    return output.strip().splitlines()[-1:] == ["stopping"]
+    return output.split()[-1:] == [b"stopping"]
 
 
 def shown(command: Sequence[str]) -> str:

@@ -74,7 +74,7 @@ class Agent:
         self._spool = Spool(settings.state_dir, self._state.boot_id, clock.now)
         self._machine = Machine(settings, clock)
         self._cards = Cards(clock, self._wake_changed)
-        self._orders = Orders(settings, self._detach, self._set_interval, self._start_check)
+        self._orders = Orders(settings, clock.now, self._detach, self._set_interval, self._start_check)
         self._post = Post(settings, self._spool, clock, self._obey_soon)
         self._door = Door(settings.run_dir, settings.done, self._done)
         self._started = self._last = clock.now()

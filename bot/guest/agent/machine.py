@@ -16,7 +16,17 @@ from typing import Any
 from bot.guest.agent.card import Holder
 from bot.guest.agent.clock import Clock, boottime, stamp
 from bot.guest.agent.logins import logins
-from bot.guest.agent.processes import Process, Users, cgroup, hidden, name_of, processes, read, read_octets
+from bot.guest.agent.processes import (
+    Process,
+    Users,
+    cgroup,
+    hidden,
+    machine_octets,
+    name_of,
+    processes,
+    read,
+    read_octets,
+)
 from bot.guest.agent.settings import Settings
 
 FIRST_PERSON, NOBODY = 1000, 65534
@@ -81,11 +91,15 @@ class Machine:
         }
 
     def watch_reads(self, pids: set[int]) -> None:
-        """A look at what the holders of cards read; called every LOOK_S."""
-        now = boottime()
+        """A look at what the holders of cards read; called every LOOK_S. Of another user's process the kernel tells an unprivileged agent
+        nothing: then what the whole machine reads from its disks and its network stands for it."""
+        if not pids:
+            return
+        now, everything = boottime(), machine_octets()
         for pid in pids:
             process = read(pid)
             octets = None if process is None else read_octets(pid)
+            octets = everything if octets is None else octets
             if process is None or octets is None:
                 continue
             reads = self._reads.setdefault(process.key, _Reads(octets, now))

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
+import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,12 @@ class Orders:
     def __init__(
         self,
         settings: Settings,
+        now: Callable[[], float],
         detach: Callable[[], None],
         interval: Callable[[float], None],
         check: Callable[[], None],
     ) -> None:
-        self._allows = settings.allows
+        self._allows, self._now = settings.allows, now
         self._detach, self._interval, self._check = detach, interval, check
         self._ignored: set[str] = set()
         self._last: dict[str, float] = {}
@@ -61,7 +63,7 @@ class Orders:
         if order not in self._allows:
             self._ignore(order)
             return
-        now = time.monotonic()
+        now = self._now()
         if order in self._last and now - self._last[order] < AGAIN_S and not order.startswith("interval"):
             return
         self._last[order] = now
@@ -98,11 +100,14 @@ def check(settings: Settings, started: Callable[[int], None]) -> dict[str, Any]:
             "exit": 20,
             "line": "there is no check here: install the guest kit with its check, or name one as [check] command",
         }
-    code, output = run(command, settings.check_limit_s, started=started)
+    code, printed = run(command, settings.check_limit_s, started=started, errors=subprocess.DEVNULL)
     if code is None:
         return {"exit": 20, "line": f"the check took longer than {settings.check_limit_s:.0f} s and was stopped"}
     log.info("%s ended with %d", shown(command), code)
-    return {"exit": max(0, min(255, code if code >= 0 else 128 - code)), "line": _line(output)}
+    return {
+        "exit": max(0, min(255, code if code >= 0 else 128 - code)),
+        "line": _line(printed.decode("utf-8", "replace")),
+    }
 
 
 def own_check() -> list[str]:
@@ -116,8 +121,6 @@ def own_check() -> list[str]:
 
 def _line(output: str) -> str:
     """What a check said, in one line: the last one of its output, out of JSON if it is that."""
-    import json
-
     last = (output.splitlines() or [""])[-1].strip()
     text = last
     for candidate in (output, last):
@@ -128,4 +131,4 @@ def _line(output: str) -> str:
         if isinstance(said, dict) and isinstance(said.get("line"), str):
             text = said["line"]
             break
-    return text[:LINE_MOST] or "it said nothing"
+    return "".join(c if c.isprintable() else " " for c in text)[:LINE_MOST] or "it said nothing"

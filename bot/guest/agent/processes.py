@@ -105,6 +105,26 @@ def read_octets(pid: int) -> int | None:
     return None
 
 
+def machine_octets() -> int | None:
+    """Octets that the whole machine has read from disks and got from the network so far; None: not known."""
+    try:
+        with open("/proc/diskstats", encoding="ascii") as file:
+            disks = [line.split() for line in file]
+        with open("/proc/net/dev", encoding="ascii") as file:
+            lines = file.readlines()[2:]
+        # Sectors of 512 octets. A partition is read through its disk, so the most of all is at least the truth of one disk.
+        read = max(
+            (int(parts[5]) * 512 for parts in disks if len(parts) > 5 and not parts[2].startswith(("loop", "ram"))),
+            default=0,
+        )
+        got = sum(
+            int(line.split(":")[1].split()[0]) for line in lines if ":" in line and line.split(":")[0].strip() != "lo"
+        )
+    except (OSError, ValueError, IndexError):
+        return None
+    return read + got
+
+
 def name_of(pid: int, comm: str) -> str:
     """What it is, as a person would say: the program, and of an interpreter the script. No other arguments: they may hold secrets."""
     try:
