@@ -21,6 +21,7 @@ def meter() -> Meter:
     made = Meter()
     made.called("slack", "chat.postMessage", "rate_limited", 0.2)
     made.called("vcenter", "power_on", "ok", 12.0)
+    made.called("prometheus", "scrape", "no_answer", 3.0)
     made.heard("request", "done", 0.02)
     made.heard("unknown", "refused", 0.001)
     made.went_round("good", 0.4)
@@ -70,6 +71,11 @@ def test_what_is_not_known_is_not_a_zero(meter: Meter) -> None:
     for name in ("gpubot_outbox_waiting", "gpubot_good_round_age_seconds", "gpubot_moves_under_way"):
         assert math.isnan(one(meter, name)), name
     assert one(meter, "gpubot_cards", state="free") is None
+
+
+def test_requests_to_exporters_are_counted(meter: Meter) -> None:
+    assert one(meter, "gpubot_prometheus_call_seconds_count", method="scrape", outcome="no_answer") == 1
+    assert one(meter, "gpubot_prometheus_call_seconds_sum", method="scrape", outcome="no_answer") == 3.0
 
 
 def test_labels_are_few(meter: Meter) -> None:
