@@ -27,14 +27,15 @@ class Bare:
         """The folder as the interpreter sees it."""
         return Path("/") / self.folder.relative_to(self.place) if self.place.is_dir() else self.folder
 
-    def command(self, *words: str, isolated: bool = True) -> list[str]:
-        """What starts the interpreter with these words."""
-        flags = ["-I", "-S", "-W", "error"] if isolated else []
-        if self.place.is_dir():
-            enter = ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, str(self.place)]
-            return [*enter, "/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "python3", *flags, *words]
-        return ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", str(self.place), *flags, *words]
+    def command(self, *words: str, **environ: str) -> list[str]:
+        """What starts the interpreter with these words, and nothing in its environment but `environ`."""
+        clean = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", *(f"{name}={value}" for name, value in environ.items())]
+        flags = ["-I", "-S", "-W", "error"]
+        if not self.place.is_dir():
+            return [*clean, str(self.place), *flags, *words]
+        enter = ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, str(self.place)]
+        return [*enter, *clean, "python3", *flags, *words]
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Runs it to its end."""
-        return subprocess.run(self.command(*words), capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(self.command(*words, **environ), capture_output=True, text=True, check=False, timeout=60)
