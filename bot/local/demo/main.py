@@ -27,9 +27,6 @@ from bot.local.demo.stories import STORIES
 CAST = f"{cast()}; dana is the admin"
 """Who is who, in one line."""
 
-STORY_START = datetime(2026, 11, 30, 19, 0, tzinfo=ZoneInfo(ZONE))
-"""A Monday evening: people are still at work, and the night is not far."""
-
 TRY = (
     "You are ada there; the names at the left make you somebody else:",
     f"{CAST}.",
@@ -46,14 +43,17 @@ SLOWEST, FASTEST = 0.1, 600.0
 Out = Callable[[str], None]
 
 
-def start(rig: Rig, clock: Clockwork, slack_port: int = 0) -> None:
-    """All three processes, in order."""
+def start(rig: Rig, clock: Clockwork, slack_port: int = 0, nudge: bool = False) -> None:
+    """All three processes, in order.
+
+    :param nudge: whether the bot asks about quiet cards
+    """
     rig.start_vcenter()
     rig.start_slack(slack_port)
-    rig.write_settings()
+    rig.write_settings(nudge)
     rig.start_bot()
     rig.wait_healthy()
-    clock.web = rig.web
+    clock.web, clock.guests = rig.web, str(rig.vcenter["drive"])
 
 
 def play(
@@ -67,7 +67,7 @@ def play(
 ) -> int:
     """The demo. Returns the exit code: 0 if each expectation of a story held, 1 if one did not, 2 if it could not run.
 
-    :param story: its number; "" the page, until Ctrl-C
+    :param story: its name; "" the page, until Ctrl-C
     :param speed: virtual seconds a real second, with the page
     :param folder: where settings, database and logs go; None: a temporary one that is removed
     :param port: of the page; 0 a free one
@@ -134,14 +134,14 @@ def _told_to_stop() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _story(rig: Rig, number: str, spoil: str, out: Out) -> int:
-    story, began = STORIES[number], time.monotonic()
-    clock = Clockwork(_prepared(rig), STORY_START.astimezone(UTC))
-    start(rig, clock)
+def _story(rig: Rig, name: str, spoil: str, out: Out) -> int:
+    story, began = STORIES[name], time.monotonic()
+    clock = Clockwork(_prepared(rig), story.start.astimezone(UTC))
+    start(rig, clock, nudge=story.nudge)
     stage = Stage(rig, clock, out, spoil)
     set_up(stage)
     ready = time.monotonic()
-    out(f"Story {number}: {story.title}")
+    out(f"Story {name}: {story.title}")
     out(f"{CAST}.")
     out("A tick is what was expected and held.")
     try:
@@ -151,12 +151,12 @@ def _story(rig: Rig, number: str, spoil: str, out: Out) -> int:
         out("")
         out(f"{MARGIN}✘ {unmet}")
         out("")
-        out(f"Story {number} failed: this expectation did not hold: {unmet.name}")
+        out(f"Story {name} failed: this expectation did not hold: {unmet.name}")
         return 1
     took = time.monotonic()
     out("")
     times = f"{ready - began:.0f} s to set up, {took - ready:.0f} s to play"
-    out(f"Story {number}: all {len(stage.met)} expectations held ({times}).")
+    out(f"Story {name}: all {len(stage.met)} expectations held ({times}).")
     return 0
 
 
@@ -170,7 +170,7 @@ def _prepared(rig: Rig) -> Path:
 def _page(rig: Rig, speed: float, port: int, out: Out) -> NoReturn:
     """Until Ctrl-C, which is a KeyboardInterrupt. Raises DemoError if a process ends by itself."""
     clock = Clockwork(_prepared(rig), working_moment(datetime.now(UTC)), 1.0)
-    start(rig, clock, port)
+    start(rig, clock, port, nudge=True)
     set_up(Stage(rig, clock, lambda _: None))
     clock.speed = speed
     clock.set(clock.now())

@@ -160,8 +160,11 @@ class Rig:
         line = self.spawn("slack", ["-m", "bot.local.slack", *arguments])
         self.slack = dict(part.partition("=")[::2] for part in shlex.split(line) if "=" in part)
 
-    def write_settings(self) -> None:
-        """The bot's settings, as an operator would write them."""
+    def write_settings(self, nudge: bool = False) -> None:
+        """The bot's settings, as an operator would write them.
+
+        :param nudge: whether it asks about quiet cards
+        """
         port = free_port()
         self.web = f"http://127.0.0.1:{port}"
         v = self.vcenter
@@ -186,6 +189,9 @@ ca_file = "{self.folder / "ca.pem"}"
 
 [kinds]
 "10de:1eb8" = "T4"
+
+[idle]
+nudge = {"true" if nudge else "false"}
 
 [store]
 url = "sqlite:///{self.folder / "gpubot.db"}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from bot.local.demo.clockwork import Clockwork
@@ -127,6 +128,24 @@ class Stage:
         self.out("")
         self.out(f"{self.stamp()}  {who} starts python train.py in {name}")
 
+    def begin(self, name: str, who: str, do: str, words: str = "", **more: Any) -> None:
+        """Somebody starts an activity of the guests by its plain name.
+
+        :param words: what the transcript says of it; "" that its program starts
+        :param more: ``cards``, ``first``, ``duration_s``, ``works_s``, as the guest takes them
+        """
+        pid = self.vcenter("POST", f"vm/{name}/activity", {"do": do, "user": who, **more})["pid"]
+        program = next(j["name"] for j in self.vm(name)["guest"]["jobs"] if j["pid"] == pid)
+        self.out("")
+        self.out(f"{self.stamp()}  {who} starts {program} in {name}{words and f': {words}'}")
+
+    def end(self, name: str, who: str, do: str, words: str = "is over") -> None:
+        """What somebody started by that name ends."""
+        programs = [j["name"] for j in self.vm(name)["guest"]["jobs"] if j["do"] == do]
+        self.vcenter("DELETE", f"vm/{name}/activity?do={quote(do)}")
+        self.out("")
+        self.out(f"{self.stamp()}  {' and '.join(programs)} of {who} in {name} {words}")
+
     # ---- what is seen
 
     def board(self) -> str:
@@ -159,7 +178,7 @@ class Stage:
 
     def dms(self, who: str) -> list[str]:
         """The bot's direct messages to somebody, plain, oldest first."""
-        return [self.plain(m["text"]) for m in self.slack.messages(who, "dm")]
+        return [self.plain(m["text"]) for m in self._dms(who)]
 
     def show(self, title: str, text: str) -> None:
         """Print something that people see."""
@@ -167,19 +186,25 @@ class Stage:
 
     def show_dm(self, who: str, part: str) -> None:
         """Print the newest direct message to somebody that has some words."""
-        self.out("")
-        self.out(f"{self.stamp()}  gpubot writes to {who}")
-        self._quoted(next(m for m in reversed(self.dms(who)) if part in m))
+        self._written(who, next(m for m in reversed(self._dms(who)) if part in self.plain(m["text"])))
 
     def show_new_dm(self, who: str, *parts: str) -> bool:
         """Print the newest direct message to somebody that has all these words and was not printed before; whether there is one."""
-        found = next((m for m in reversed(self.dms(who)) if m not in self._shown and all(p in m for p in parts)), None)
-        if found is not None:
-            self._shown.add(found)
-            self.out("")
-            self.out(f"{self.stamp()}  gpubot writes to {who}")
-            self._quoted(found)
-        return found is not None
+        for message in reversed(self._dms(who)):
+            text = self.plain(message["text"])
+            if text not in self._shown and all(p in text for p in parts):
+                self._shown.add(text)
+                self._written(who, message)
+                return True
+        return False
+
+    def _dms(self, who: str) -> list[dict[str, Any]]:
+        return self.slack.messages(who, "dm")
+
+    def _written(self, who: str, message: dict[str, Any]) -> None:
+        self.out("")
+        self.out(f"{self.stamp()}  gpubot writes to {who}")
+        self._quoted(self.text_of(message))
 
     # ---- expectations
 

@@ -1,34 +1,18 @@
-"""The stories: what a team does in a day, with what everybody must see.
-
-A story says beforehand which expectations it has, in order: one that is never asked for fails it as one that does not hold, and one that
-is to be turned round is known before anything starts.
-"""
+"""Four cards, three people: a card is handed over by day, two more in the night."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from bot.local.demo.processes import ZONE
 from bot.local.demo.stage import Stage
+from bot.local.demo.stories import seen
+from bot.local.demo.stories.seen import MIN
+from bot.local.demo.stories.story import Story
 
-MIN = timedelta(minutes=1)
-Shows = Callable[[str], bool]
-
-ARRIVED = "yours until"
-"""What only the message says that a card has come."""
-
-SAVE = "Please save"
-"""What only a last call says."""
-
-
-@dataclass(frozen=True)
-class Story:
-    """What is played, and what must be seen in it."""
-
-    title: str  # one sentence
-    play: Callable[[Stage], None]  # raises Unmet
-    expectations: tuple[str, ...]  # by name, each once, in order
+START = datetime(2026, 11, 30, 19, 0, tzinfo=ZoneInfo(ZONE))
+"""A Monday evening: people are still at work, and the night is not far."""
 
 
 def _one(stage: Stage) -> None:
@@ -43,22 +27,22 @@ def _one(stage: Stage) -> None:
 def _a_card_rests(stage: Stage) -> None:
     stage.say("dana", "drain T4-4 because it fails its self-test")
     stage.clock.advance(MIN)
-    _board(stage, "the drained card is shown resting", _row("T4-4", "resting"))
+    seen.board(stage, "the drained card is shown resting", seen.row("T4-4", "resting"))
     stage.expect_board("the board counts four cards", lambda board: "4 cards" in board)
 
 
 def _ada_takes_three(stage: Stage) -> None:
     answer = stage.say("ada", "request 3 on vm-python restart now")
     stage.expect("ada is told that vm-python restarts", "vm-python" in answer and "restart" in answer, answer)
-    _called(stage, "ada", "vm-python", 30 * MIN)
-    arrived = stage.clock.until(lambda: _told(stage, "ada", ARRIVED), 30 * MIN)
+    seen.called(stage, "ada", "vm-python", 30 * MIN)
+    arrived = stage.clock.until(lambda: seen.told(stage, "ada", seen.ARRIVED), 30 * MIN)
     if arrived:
-        stage.show_dm("ada", ARRIVED)
+        stage.show_dm("ada", seen.ARRIVED)
     stage.expect("ada is told that the cards are hers", arrived, stage.dms("ada"))
     stage.expect("three cards sit in vm-python", stage.cards_in("vm-python") == 3, stage.vm("vm-python"))
     stage.work("vm-python", "ada")
     stage.clock.advance(2 * MIN)
-    _board(stage, "the board gives three cards to ada", _rows("ada", "T4-1", "T4-2", "T4-3"))
+    seen.board(stage, "the board gives three cards to ada", seen.rows("ada", "T4-1", "T4-2", "T4-3"))
 
 
 def _bob_and_carol_ask(stage: Stage) -> None:
@@ -71,30 +55,30 @@ def _bob_and_carol_ask(stage: Stage) -> None:
     answer = stage.say("carol", "request 2 on vm-train restart tonight")
     stage.expect("carol is told that she is second", "second" in answer, answer)
     stage.clock.advance(MIN)
-    _board(stage, "the board shows the line in order", _in_order("1. bob", "2. carol"))
+    seen.board(stage, "the board shows the line in order", seen.in_order("1. bob", "2. carol"))
 
 
 def _ada_gives_one(stage: Stage) -> None:
     before = stage.restarts("vm-r")
     answer = stage.say("ada", "release T4-1 now")
     stage.expect("ada is thanked, and told of the restart", "T4-1" in answer and "vm-python" in answer, answer)
-    called = _called(stage, "ada", "vm-python", 20 * MIN)
+    called = seen.called(stage, "ada", "vm-python", 20 * MIN)
     stage.expect("ada is told before vm-python restarts", called, stage.dms("ada"))
     off = stage.clock.until(lambda: stage.cards_in("vm-python") == 2, 20 * MIN)
     stage.expect("the card leaves vm-python", off, stage.vm("vm-python"))
-    called = _called(stage, "bob", "vm-r", 10 * MIN)
+    called = seen.called(stage, "bob", "vm-r", 10 * MIN)
     stage.expect("bob is told before vm-r restarts", called, stage.dms("bob"))
-    came = stage.clock.until(lambda: _told(stage, "bob", ARRIVED), 60 * MIN, MIN)
+    came = stage.clock.until(lambda: seen.told(stage, "bob", seen.ARRIVED), 60 * MIN, MIN)
     if came:
-        stage.show_dm("bob", ARRIVED)
+        stage.show_dm("bob", seen.ARRIVED)
     stage.expect("bob is told that the card is his", came, stage.dms("bob"))
     stage.expect("the card sits in vm-r", stage.cards_in("vm-r") == 1, stage.vm("vm-r"))
     stage.expect("bob's guest sees the card", len(stage.vm("vm-r")["guest"]["cards"]) == 1, stage.vm("vm-r"))
     stage.expect("vm-r restarted once", stage.restarts("vm-r") == before + 1, stage.restarts("vm-r"))
     stage.clock.advance(MIN)
-    told = _restarts_told(stage, "T4-1", "vm-python", "vm-r")
+    told = seen.restarts_told(stage, "T4-1", "vm-python", "vm-r")
     stage.expect("both restarts are told to their end", "vm-python" in told[0] and "vm-r" in told[1], told)
-    _board(stage, "the board gives the card to bob", _row("T4-1", "bob"))
+    seen.board(stage, "the board gives the card to bob", seen.row("T4-1", "bob"))
     stage.expect_board("only carol is in line now", lambda board: "1. carol" in board and "2. " not in board)
 
 
@@ -102,7 +86,7 @@ def _ada_gives_two_tonight(stage: Stage) -> None:
     answer = stage.say("ada", "release all tonight")
     stage.expect("ada is told that vm-python restarts tonight", "vm-python" in answer, answer)
     stage.clock.advance(MIN)
-    _board(stage, "the board shows both cards given back", _rows("given back", "T4-2", "T4-3"))
+    seen.board(stage, "the board shows both cards given back", seen.rows("given back", "T4-2", "T4-3"))
     stage.expect("nothing restarts before the night", stage.cards_in("vm-python") == 2, stage.vm("vm-python"))
 
 
@@ -112,77 +96,26 @@ def _the_night(stage: Stage) -> None:
     night = stage.clock.until(lambda: stage.stamp() >= "Mon 21:50", 8 * 60 * MIN, 4 * MIN)
     stage.expect("the night comes", night, stage.stamp())
     for who, vm in (("ada", "vm-python"), ("carol", "vm-train")):
-        called = _called(stage, who, vm, 60 * MIN)
+        called = seen.called(stage, who, vm, 60 * MIN)
         stage.expect(f"{who} is told before {vm} restarts in the night", called, stage.dms(who))
-    came = stage.clock.until(lambda: _told(stage, "carol", ARRIVED), 120 * MIN, 2 * MIN)
+    came = stage.clock.until(lambda: seen.told(stage, "carol", seen.ARRIVED), 120 * MIN, 2 * MIN)
     if came:
-        stage.show_dm("carol", ARRIVED)
+        stage.show_dm("carol", seen.ARRIVED)
     stage.expect("carol is told that the cards are hers", came, stage.dms("carol"))
     stage.expect("both cards sit in vm-train", stage.cards_in("vm-train") == 2, stage.vm("vm-train"))
     once = stage.restarts("vm-train") == before + 1
     stage.expect("vm-train restarted once for both", once, stage.restarts("vm-train"))
     stage.clock.advance(MIN)
-    _restarts_told(stage, "T4-2", "vm-python", "vm-train", name="one message a restart in the night, too")
-    _board(stage, "the board gives both cards to carol", _rows("carol", "T4-2", "T4-3"))
+    seen.restarts_told(stage, "T4-2", "vm-python", "vm-train", name="one message a restart in the night, too")
+    seen.board(stage, "the board gives both cards to carol", seen.rows("carol", "T4-2", "T4-3"))
     stage.expect_board("nobody is in line", lambda board: "1. " not in board)
     powers = {v["name"]: v["power"] for v in stage.vcenter("GET", "state")["vms"] if not v["template"]}
     stage.expect("every machine is on", set(powers.values()) == {"poweredOn"}, powers)
 
 
-def _called(stage: Stage, who: str, vm: str, within: timedelta) -> bool:
-    """Wait for the announcement of a restart to an owner, show it, and say whether it came while the machine was on."""
-    return stage.clock.until(lambda: stage.show_new_dm(who, f"{vm} restarts", SAVE), within) and _on(stage, vm)
-
-
-def _on(stage: Stage, vm: str) -> bool:
-    return bool(stage.vm(vm)["power"] == "poweredOn")
-
-
-def _told(stage: Stage, who: str, part: str) -> bool:
-    """Whether somebody has a direct message of the bot with these words."""
-    return any(part in message for message in stage.dms(who))
-
-
-def _restarts_told(
-    stage: Stage, card: str, *machines: str, name: str = "one message a restart, edited at each step"
-) -> list[str]:
-    """Show the messages in #gpu of a card's way through machines; each was edited step by step."""
-    moves = stage.restarts_told(card, len(machines))
-    told = [stage.plain(m["text"]) for m in moves]
-    for text in told:
-        stage.show("#gpu", text)
-    stage.expect(name, len(moves) == len(machines) and all(m["edits"] >= 3 for m in moves), moves)
-    return told
-
-
-def _board(stage: Stage, name: str, what: Shows) -> None:
-    """Show the board as soon as it is as expected."""
-    stage.show("#gpu, pinned", stage.shows(what))
-    stage.expect_board(name, what)
-
-
-def _row(card: str, word: str) -> Shows:
-    """Whether the board's line of a card has a word."""
-    return lambda board: any(card in line and word in line for line in board.splitlines())
-
-
-def _rows(word: str, *cards: str) -> Shows:
-    """Whether the lines of all these cards have a word."""
-    return lambda board: all(_row(card, word)(board) for card in cards)
-
-
-def _in_order(*words: str) -> Shows:
-    """Whether words come in this order."""
-
-    def shows(board: str) -> bool:
-        places = [board.find(w) for w in words]
-        return -1 not in places and places == sorted(places)
-
-    return shows
-
-
 ONE = Story(
     "Four cards, three people: one card is handed over by day, two more in the night.",
+    START,
     _one,
     (
         "the drained card is shown resting",
@@ -224,6 +157,3 @@ ONE = Story(
         "every machine is on",
     ),
 )
-
-STORIES: dict[str, Story] = {"1": ONE}
-"""By number, as in ``--story 1``."""
