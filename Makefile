@@ -67,6 +67,7 @@ tools:
 # The targets are for a machine that does nothing else meanwhile; the acks are for information.
 bench: $(READY)
 	@$(BIN)/python -m bench.acks
+	@$(BIN)/python -m bench.verdicts
 	@$(BIN)/python -m bench.commands
 
 picture: $(READY)

@@ -53,8 +53,8 @@ STAMPS: dict[type, tuple[str, ...]] = {
     ),
     Agreement: ("made",),
     Watch: (
-        "since", "first_seen", "upto", "quiet_since", "unknown_since", "busy_since", "last_busy", "ghost_since", "using", "blind_since",
-        "blind_told", "asked_at",
+        "since", "first_seen", "upto", "quiet_since", "unknown_since", "busy_since", "last_busy", "ghost_since", "using", "blind_since", "blind_told",
+        "asked",
     ),
 }  # fmt: skip
 """The fields of each noun that say when something happened. A test asks that none is forgotten."""
@@ -120,12 +120,25 @@ def _values(draft: Draft, kind: type) -> list[Any]:
         Agreement: draft.agreements,
         Watch: draft.watches,
     }
+    if kind is Watch:  # there are many, with many stamps each: nearly always a glance is enough
+        return [w for w in draft.watches.values() if _ahead(w, draft.now)]
     return list(tables[kind].values())
+
+
+def _ahead(watch: Watch, now: datetime) -> bool:
+    """Whether any stamp of clocks lies in the future: all others are older than one of these."""
+    last = (watch.since, watch.upto, watch.using, watch.blind_since, watch.blind_told, *watch.asked[-1:])
+    return any(at is not None and at > now for at in last)
 
 
 def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
     """When things happened, as a value tells it."""
-    yield from (getattr(value, name) for name in STAMPS[type(value)])
+    for name in STAMPS[type(value)]:
+        at = getattr(value, name)
+        if isinstance(at, tuple):
+            yield from at
+        else:
+            yield at
     match value:
         case Card():
             yield value.aside.since if value.aside is not None else None
@@ -163,7 +176,11 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
     """The value with its stamps where they go; the same value if none goes anywhere."""
     if all(at is None or to(at) == at for at in _stamps(draft, value)):
         return value
-    found: dict[str, Any] = {name: to(at) for name in STAMPS[type(value)] if (at := getattr(value, name)) is not None}
+    found: dict[str, Any] = {
+        name: tuple(map(to, at)) if isinstance(at, tuple) else to(at)
+        for name in STAMPS[type(value)]
+        if (at := getattr(value, name)) is not None
+    }
     match value:
         case Card() if value.aside is not None:
             found["aside"] = replace(value.aside, since=to(value.aside.since))

@@ -112,7 +112,7 @@ class Hour:
     mem_mb: float | None = None  # most memory that was held, MiB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quarter:
     """A quarter of an hour of a device, for the bar line of the evidence."""
 
@@ -124,7 +124,11 @@ class Quarter:
 
 @dataclass(frozen=True)
 class Watch:
-    """The clocks of one lent device. Made when its lease becomes active; a new lease begins with a new one."""
+    """The clocks of one lent device. Made when its lease becomes active; a new lease begins with a new one.
+
+    No more than 29 fields: of those CPython 3.11 keeps the names once for all values, and each copy (one a device and minute) is five times
+    as small.
+    """
 
     slot: str  # which device of the books
     lease: str  # label of the lease
@@ -140,8 +144,7 @@ class Watch:
     unknown_s: float = 0.0  # longest stretch since then about which nothing is known
     unknown_since: datetime | None = None  # nothing is known since then; None: something is
     busy_since: datetime | None = None  # it is busy without a break since then
-    busy_s: float = 0.0  # busy seconds in all of the lease
-    measured_s: float = 0.0  # measured seconds in all of the lease
+    pending_s: float = 0.0  # quiet seconds that are measured and not yet in the last of `quarters` (see `clocks.whole`)
     last_busy: datetime | None = None  # end of the last busy minute
     recent: tuple[tuple[datetime, float], ...] = ()  # end and seconds of busy minutes of the last 10 min
     opened: bool = False  # a process has held it in this lease, or that cannot be known
@@ -155,8 +158,9 @@ class Watch:
     kept_s: float = 0.0  # seconds that were kept so far without a reason (a day at most)
     blind_since: datetime | None = None  # nothing is seen of it since then (for the slow path); None: seen
     blind_told: datetime | None = None  # its holder was told so then: once a lease
-    rung: int = 0  # how many questions were asked about it within this quiet stretch
-    asked_at: datetime | None = None  # when the last of them was asked
+    asked: tuple[
+        datetime, ...
+    ] = ()  # when questions about it were asked within this quiet stretch; twice the same: a second one alone
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ def keep(
                 keep_until=until,
                 because=because or watch.because,
                 kept_s=kept.total_seconds(),
-                rung=0,
-                asked_at=None,
+                asked=(),
             )
         )
     draft.log(by, "idle.kept", f"#{lease.label}", because or f"{', '.join(wanted)} until {until.isoformat()}")

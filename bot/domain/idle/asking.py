@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from bot.domain import hours
 from bot.domain.draft import Draft
-from bot.domain.idle.clocks import busy_within
+from bot.domain.idle.clocks import busy_within, whole
 from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, month, over, watch_of
 from bot.domain.idle.taking import may_be_warned
 from bot.domain.inside import Nudge, Watch
@@ -114,7 +114,7 @@ def _ask(draft: Draft, ctx: Round, lease: Lease) -> None:
     due = [x for x in found if x.rung]
     if not due:
         return
-    slots = tuple(x.watch.slot for x in found if x.rung or x.watch.rung)
+    slots = tuple(x.watch.slot for x in found if x.rung or x.watch.asked)
     warning = max(x.rung for x in due) > 1 and waits is not None and may_be_warned(draft, ctx, lease)
     if not warning and not _may_disturb(draft, ctx, lease, to[0]):
         return
@@ -131,7 +131,7 @@ def _rung(now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, 
     idle, apart = policy.idle, policy.idle.second - policy.idle.first
     if waits is None:
         late = hours.is_working(now, zone, policy) and not hours.is_working(now + BEFORE_END, zone, policy)
-        return 1 if watch.rung == 0 and late and quiet >= stretched(watch, idle.first, policy) else 0
+        return 1 if not watch.asked and late and quiet >= stretched(watch, idle.first, policy) else 0
     reached = 0
     for rung, limit in ((1, idle.first), (2, idle.second)):
         if watch.opened or watch.first_seen is None:
@@ -140,7 +140,7 @@ def _rung(now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, 
         never = idle.never_opened + (limit - idle.first)
         if quiet >= never and hours.add_working(watch.first_seen, never, zone, policy) <= now:
             reached = rung
-    if reached <= watch.rung or (watch.asked_at is not None and now - watch.asked_at < apart):
+    if reached <= len(watch.asked) or (watch.asked and now - watch.asked[-1] < apart):
         return 0
     return reached
 
@@ -203,7 +203,7 @@ def _write(
         lease = draft.leases[lease.label]
     for slot in slots:
         watch = draft.watches[slot]
-        draft.put(replace(watch, rung=max(rung, watch.rung), asked_at=draft.now))
+        draft.put(replace(watch, asked=(watch.asked + (draft.now,) * rung)[: max(rung, len(watch.asked))]))
     lease = replace(lease, nudge=nudge)
     draft.put(lease)
     deadline = ",".join(f"{x.watch.slot}@{_begun(x.watch)}" for x in due)
@@ -249,7 +249,7 @@ def _tell(draft: Draft, ctx: Round, lease: Lease, once: str = "") -> bool:
             lease=lease,
             machine=draft.machines.get(lease.machine),
             slots=nudge.slots,
-            watches=tuple(draft.watches[s] for s in nudge.slots),
+            watches=tuple(whole(draft.watches[s]) for s in nudge.slots),
             who=nudge.waits,
             until=_next_at(draft, ctx, lease, nudge),
             inside=ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale),

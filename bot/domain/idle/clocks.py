@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.idle.verdict import is_ghost, judge
+from bot.domain.idle.verdict import FULL, is_ghost, weigh
 from bot.domain.inside import Minute, Quarter, Verdict, Watch
 from bot.domain.policy import Policy
 
@@ -22,7 +22,7 @@ QUARTERS_KEPT = 32
 
 AWAY = "I was away myself, and look for some minutes first"
 
-ANEW: dict[str, Any] = {"loading": False, "rung": 0, "asked_at": None}
+ANEW: dict[str, Any] = {"loading": False, "asked": ()}
 """What is forgotten with a quiet stretch."""
 
 QUIET, BUSY, UNKNOWN, FAULT = Verdict.QUIET, Verdict.BUSY, Verdict.UNKNOWN, Verdict.FAULT
@@ -36,28 +36,30 @@ def fold(watch: Watch, minute: Minute, policy: Policy, back: datetime | None = N
     start, end, upto = minute.start, minute.end, watch.upto
     if end <= watch.since:
         return watch  # of the time before this lease
-    verdict, why = judge(minute, policy, watch.ghost_since)
+    length = (end - start).total_seconds()
+    verdict, why = weigh(minute, policy.idle, length, watch.ghost_since)
     if (upto is not None and end <= upto) or minute.at - end > policy.reading_stale:
         return _late(watch, minute, policy) if verdict is BUSY else watch
     if verdict is QUIET:
         if back is not None and minute.at < back + policy.reading_stale:
             verdict, why = UNKNOWN, AWAY
-        elif watch.verdict is QUIET and watch.quiet_since is not None and upto is not None and not watch.ghost_since:
-            return _still_quiet(watch, minute, policy, upto, why)
-    new: dict[str, Any] = {"upto": end, "verdict": verdict, "why": why}
+        elif watch.verdict is QUIET and upto is not None and watch.ghost_since is None:
+            return _still_quiet(watch, minute, policy, upto, length)
+    values = watch.__dict__.copy()
+    values["upto"], values["verdict"], values["why"] = end, verdict, why
     if watch.first_seen is None:
-        new["first_seen"] = max(start, watch.since)
-    if verdict is QUIET:
-        _quiet(new, watch, minute, policy)
-    elif verdict is BUSY:
-        _busy(new, watch, minute, policy)
+        values["first_seen"] = max(start, watch.since)
+    if verdict is BUSY:
+        _busy(values, watch, minute, policy, length)
+    elif verdict is QUIET:
+        _quiet(values, watch, minute, policy, length)
     else:
-        _unknown(new, watch, minute, verdict)
-    if is_ghost(minute):
-        new["ghost_since"] = watch.ghost_since or start
-    elif watch.ghost_since is not None:
-        new["ghost_since"] = None
-    return changed(watch, new)
+        _unknown(values, watch, minute, verdict)
+    if minute.top is not None and minute.top >= FULL and is_ghost(minute):
+        values["ghost_since"] = watch.ghost_since or start
+    else:
+        values["ghost_since"] = None
+    return _made(values)
 
 
 def missed(watch: Watch, now: datetime, policy: Policy) -> Watch:
@@ -107,86 +109,95 @@ def busy_within(watch: Watch, now: datetime, policy: Policy) -> timedelta:
 
 def changed(watch: Watch, fields: dict[str, Any]) -> Watch:
     """The same with some fields changed, as ``dataclasses.replace`` makes it."""
-    new = object.__new__(Watch)
-    values = new.__dict__
-    values.update(watch.__dict__)
+    values = watch.__dict__.copy()
     values.update(fields)
+    return _made(values)
+
+
+def _made(values: dict[str, Any]) -> Watch:
+    """A value of all its fields. The class is frozen, so not even this file can change one that exists."""
+    new = _new(Watch)
+    _set(new, "__dict__", values)
     return new
+
+
+_set = object.__setattr__
 
 
 # ---- by verdict ---------------------------------------------------------------------------------------------------
 
 
-def _still_quiet(watch: Watch, minute: Minute, policy: Policy, upto: datetime, why: str) -> Watch:
-    """Quiet, as it was: what almost every fold is."""
-    start, end = minute.start, minute.end
-    stretch = end - upto
-    covered = _covered(minute)
-    new: dict[str, Any] = {"upto": end, "why": why, "measured_s": watch.measured_s + covered}
-    if stretch <= policy.reading_stale:
-        new["quiet_s"] = watch.quiet_s + min(covered, stretch.total_seconds())
-    if start > upto:
-        new["unknown_s"] = max(watch.unknown_s, (start - upto).total_seconds())
-    if not watch.opened and _opened(minute):
-        new["opened"] = True
-    if not watch.loading and _loads(minute, policy):
-        new["loading"] = True
-    new["quarters"] = _quarters(watch, minute, covered)
-    return changed(watch, new)
+def _still_quiet(watch: Watch, minute: Minute, policy: Policy, upto: datetime, length: float) -> Watch:
+    """Quiet, as it was: what almost every fold is. The bar of a quarter is written when the quarter is over, or another height is seen."""
+    start, measured, top, kept = minute.start, minute.measured_s, minute.top, watch.quarters
+    covered = measured if measured is not None and measured <= length else length
+    values = watch.__dict__.copy()
+    values["upto"] = minute.end
+    if start == upto:
+        values["quiet_s"] += covered
+    else:
+        stretch = minute.end - upto
+        if stretch <= policy.reading_stale:
+            values["quiet_s"] += min(covered, stretch.total_seconds())
+        if start > upto:
+            values["unknown_s"] = max(watch.unknown_s, (start - upto).total_seconds())
+    if not watch.opened:
+        values["opened"] = _opened(minute)
+    if not watch.loading and (minute.reads or minute.cpu is not None):
+        values["loading"] = _loads(minute, policy)
+    height = kept[-1].top if kept else None
+    if height is not None and (top is None or top <= height) and start - kept[-1].start < QUARTER:
+        values["pending_s"] += covered
+    else:
+        _bar(values, watch, minute, covered, 0.0)
+    return _made(values)
 
 
-def _quiet(new: dict[str, Any], watch: Watch, minute: Minute, policy: Policy) -> None:
+def _quiet(values: dict[str, Any], watch: Watch, minute: Minute, policy: Policy, length: float) -> None:
     """The first quiet one after something else: the clock begins at the edge, or goes on where it was frozen."""
     start, upto = minute.start, watch.upto
     if watch.quiet_since is None:
-        new |= {"quiet_since": max(start, watch.since, upto or start), "quiet_s": 0.0, "unknown_s": 0.0, **ANEW}
+        edge = max(start, watch.since, upto or start)
+        values.update(quiet_since=edge, quiet_s=0.0, unknown_s=0.0, **ANEW)
     else:
         since = watch.unknown_since or upto
         if since is not None and start > since:
-            new["unknown_s"] = max(watch.unknown_s, (start - since).total_seconds())
-    _known(new, watch, minute)
-    new |= {"unknown_since": None, "busy_since": None}
-    new["loading"] = _loads(minute, policy) or (watch.loading and watch.quiet_since is not None)
-    new["opened"] = watch.opened or _opened(minute)
+            values["unknown_s"] = max(watch.unknown_s, (start - since).total_seconds())
+    _bar(values, watch, minute, _covered(minute, length), 0.0)
+    values.update(unknown_since=None, busy_since=None, blind_since=None, fault="")
+    values["opened"] = watch.opened or _opened(minute)
+    values["loading"] = values["loading"] or _loads(minute, policy)
 
 
-def _busy(new: dict[str, Any], watch: Watch, minute: Minute, policy: Policy) -> None:
+def _busy(values: dict[str, Any], watch: Watch, minute: Minute, policy: Policy, length: float) -> None:
     """Work: the quiet clock is reset."""
-    seconds = _busy_seconds(minute)
-    without_break = (
-        watch.verdict is BUSY and watch.upto is not None and minute.start - watch.upto <= policy.reading_stale
-    )
-    _known(new, watch, minute)
-    new |= {
-        "quiet_since": None,
-        "quiet_s": 0.0,
-        "unknown_s": 0.0,
-        "unknown_since": None,
-        "busy_since": watch.busy_since if without_break and watch.busy_since is not None else minute.start,
-        "busy_s": watch.busy_s + seconds,
-        "last_busy": minute.end,
-        "recent": _recent(watch, minute, seconds, policy),
-        "opened": True,
-        **ANEW,
-    }
+    covered = _covered(minute, length)
+    seconds = _busy_seconds(minute, covered)
+    _bar(values, watch, minute, covered, seconds)
+    values["last_busy"] = minute.end
+    values["recent"] = _recent(watch.recent, minute.end, seconds, policy)
+    upto = watch.upto
+    if watch.verdict is not BUSY or upto is None or minute.start - upto > policy.reading_stale:
+        values.update(busy_since=minute.start, opened=True, blind_since=None, fault="")
+        values.update(quiet_since=None, quiet_s=0.0, unknown_s=0.0, unknown_since=None, **ANEW)
 
 
-def _unknown(new: dict[str, Any], watch: Watch, minute: Minute, verdict: Verdict) -> None:
+def _unknown(values: dict[str, Any], watch: Watch, minute: Minute, verdict: Verdict) -> None:
     """Neither: the quiet clock stands still."""
     since = watch.upto or minute.start
     if watch.quiet_since is not None:
-        new["unknown_since"] = watch.unknown_since or since
-    new["busy_since"] = None
+        values["unknown_since"] = watch.unknown_since or since
+    values["busy_since"] = None
     if verdict is FAULT:
-        new |= {"fault": minute.fault, "blind_since": None}
+        values |= {"fault": minute.fault, "blind_since": None}
     else:
-        new["blind_since"] = watch.blind_since or max(since, watch.since)
+        values["blind_since"] = watch.blind_since or max(since, watch.since)
 
 
 def _late(watch: Watch, minute: Minute, policy: Policy) -> Watch:
     """Work that is heard of late, or besides: it resets the quiet clock if it lies in it, and adds to nothing."""
-    end = minute.end
-    new: dict[str, Any] = {"recent": _recent(watch, minute, _busy_seconds(minute), policy), "opened": True}
+    end, length = minute.end, _covered(minute, (minute.end - minute.start).total_seconds())
+    new: dict[str, Any] = {"recent": _recent(watch.recent, end, _busy_seconds(minute, length), policy), "opened": True}
     if watch.last_busy is None or end > watch.last_busy:
         new["last_busy"] = end
     if watch.quiet_since is not None and end > watch.quiet_since:
@@ -196,27 +207,19 @@ def _late(watch: Watch, minute: Minute, policy: Policy) -> Watch:
     return changed(watch, new)
 
 
-def _known(new: dict[str, Any], watch: Watch, minute: Minute) -> None:
-    """What every measured minute says."""
-    covered = _covered(minute)
-    new |= {"measured_s": watch.measured_s + covered, "quarters": _quarters(watch, minute, covered)}
-    new |= {"blind_since": None, "fault": ""}
-
-
 # ---- parts --------------------------------------------------------------------------------------------------------
 
 
-def _covered(minute: Minute) -> float:
+def _covered(minute: Minute, length: float) -> float:
     """Seconds of it that were measured."""
-    length = (minute.end - minute.start).total_seconds()
     measured = minute.measured_s
-    return measured if measured is not None and 0.0 <= measured <= length else length
+    return measured if measured is not None and 0.0 <= measured <= length else max(length, 0.0)
 
 
-def _busy_seconds(minute: Minute) -> float:
+def _busy_seconds(minute: Minute, covered: float) -> float:
     """Seconds with work; where only a maximum is known, all of it may have been."""
-    covered = _covered(minute)
-    return min(minute.busy_s, covered) if minute.busy_s is not None and minute.busy_s > 0.0 else covered
+    busy = minute.busy_s
+    return busy if busy is not None and 0.0 < busy < covered else covered
 
 
 def _opened(minute: Minute) -> bool:
@@ -229,29 +232,65 @@ def _loads(minute: Minute, policy: Policy) -> bool:
     return minute.reads or (minute.cpu is not None and minute.cpu > policy.idle.loading_above)
 
 
-def _recent(watch: Watch, minute: Minute, seconds: float, policy: Policy) -> tuple[tuple[datetime, float], ...]:
-    since = max(minute.end, watch.upto or minute.end) - policy.idle.withdraw_within
-    return tuple(sorted(x for x in (*watch.recent, (minute.end, seconds)) if x[0] > since))
+Recent = tuple[tuple[datetime, float], ...]
 
 
-def _quarters(watch: Watch, minute: Minute, covered: float) -> tuple[Quarter, ...]:
+def _recent(kept: Recent, end: datetime, seconds: float, policy: Policy) -> Recent:
+    """Work of the last minutes, oldest first."""
+    if kept:
+        if end <= kept[-1][0]:  # heard of late, or of another part of the same card
+            return tuple(sorted({*kept, (end, seconds)}))
+        since, first = end - policy.idle.withdraw_within, 0
+        for at, _ in kept:
+            if at > since:
+                break
+            first += 1
+        kept = kept[first:]
+    return kept + ((end, seconds),)  # noqa: RUF005 - half as long as with a star
+
+
+def _bar(values: dict[str, Any], watch: Watch, minute: Minute, covered: float, seconds: float) -> None:
+    """Put a minute into the quarters, and what was measured before."""
+    kept = watch.quarters
+    if watch.pending_s:
+        kept = whole(watch).quarters
+        values["pending_s"] = 0.0
+    values["quarters"] = _quarters(kept, minute, covered, seconds)
+
+
+def whole(watch: Watch) -> Watch:
+    """The same, with all that was measured in its quarters: for whoever shows them."""
+    if not watch.pending_s or not watch.quarters:
+        return watch
+    last = watch.quarters[-1]
+    last = Quarter(last.start, last.top, last.measured_s + watch.pending_s, last.busy_s)
+    return changed(watch, {"quarters": (*watch.quarters[:-1], last), "pending_s": 0.0})
+
+
+def _quarters(kept: tuple[Quarter, ...], minute: Minute, covered: float, seconds: float) -> tuple[Quarter, ...]:
     """The last hours with this minute in its quarter. A broken value shows nothing."""
-    top, kept = minute.top, watch.quarters
+    top, start = minute.top, minute.start
     if top is not None and not 0.0 <= top <= 100.0:
         top = None
-    busy = minute.busy_s
-    busy = min(busy, covered) if busy is not None and busy > 0.0 else 0.0
-    start = minute.start
     if kept:
         last = kept[-1]
-        into = start - last.start
-        if into < QUARTER:  # also an earlier one that comes along
-            if last.top is not None and (top is None or last.top > top):
-                top = last.top
-            both = object.__new__(Quarter)
-            both.__dict__.update(
-                start=last.start, top=top, measured_s=last.measured_s + covered, busy_s=last.busy_s + busy
-            )
-            return (*kept[:-1], both)
+        begin = last.start
+        if start - begin < QUARTER:  # also an earlier one that comes along
+            was = last.top
+            if was is not None and (top is None or was > top):
+                top = was
+            more = _new(Quarter)
+            _set_start(more, begin)
+            _set_top(more, top)
+            _set_measured(more, last.measured_s + covered)
+            _set_busy(more, last.busy_s + seconds)
+            return kept[:-1] + (more,)  # noqa: RUF005 - half as long as with a star
     begin = start.replace(minute=start.minute // 15 * 15, second=0, microsecond=0)
-    return (*kept[-QUARTERS_KEPT + 1 :], Quarter(begin, top, covered, busy))
+    return (*kept[-QUARTERS_KEPT + 1 :], Quarter(begin, top, covered, seconds))
+
+
+# A frozen value is filled through the doors of its slots: a third of what its own constructor takes.
+_new = object.__new__
+_set_start, _set_top, _set_measured, _set_busy = (
+    getattr(Quarter, name).__set__ for name in ("start", "top", "measured_s", "busy_s")
+)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.draft import Draft
-from bot.domain.idle.clocks import quiet_for
+from bot.domain.idle.clocks import quiet_for, whole
 from bot.domain.inside import Nudge, Verdict, Watch
 from bot.domain.leases.common import Round
 from bot.domain.model import Books, Lease, LeaseState, PersonId, Request, SlotId
@@ -97,7 +97,7 @@ def over(
     draft.put(lease)
     draft.log("bot", f"idle.{why}", f"#{lease.label}", ", ".join(nudge.slots))
     if nudge.key:
-        watches = tuple(w for s in nudge.slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
+        watches = tuple(whole(w) for s in nudge.slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
         asked, wrong = rate(draft.numbers, draft.now)
         news = News(
             NewsKind.NUDGE_OVER,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from bot.domain.inside import Minute, Verdict
-from bot.domain.policy import Policy
+from bot.domain.policy import IdlePolicy, Policy
 
 FULL = 95.0
 """% from which a load counts as full: an artefact of the driver reads 100."""
@@ -21,35 +21,57 @@ ENERGY_ALONE = "nothing here measures its load: processes and power alone cannot
 GHOST = "it reads full load, but no process holds it and its memory is empty: an artefact, not work"
 
 
-def judge(minute: Minute, policy: Policy, ghost_since: datetime | None = None) -> tuple[Verdict, str]:
+Found = tuple[Verdict, str]
+
+QUIET: Found = (Verdict.QUIET, "no engine worked")
+BUSY: Found = (Verdict.BUSY, "its busiest second")
+WORKED: Found = (Verdict.BUSY, "seconds with work")
+RIVALS: Found = (Verdict.UNKNOWN, "two guests speak for this machine")
+STALE: Found = (Verdict.UNKNOWN, "the values are old")
+ARTEFACT: Found = (Verdict.UNKNOWN, GHOST)
+UNMEASURED: Found = (Verdict.UNKNOWN, ENERGY_ALONE)
+WRONG: Found = (Verdict.UNKNOWN, "a value that cannot be")
+LITTLE: Found = (Verdict.UNKNOWN, "too little of it was measured")
+
+
+def judge(minute: Minute, policy: Policy, ghost_since: datetime | None = None) -> Found:
     """What a stretch is called, and why in plain words.
 
     :param ghost_since: since when it has read full load without a process and without memory; None: it has not
     """
+    return weigh(minute, policy.idle, (minute.end - minute.start).total_seconds(), ghost_since)
+
+
+def weigh(minute: Minute, idle: IdlePolicy, length: float, ghost_since: datetime | None) -> Found:
+    """The same, of a stretch whose length in seconds is known: done for every device every minute."""
     if minute.fault:
         return Verdict.FAULT, minute.fault
     if minute.rivals:
-        return Verdict.UNKNOWN, "two guests speak for this machine"
+        return RIVALS
     if minute.stale:
-        return Verdict.UNKNOWN, "the values are old"
-    top, busy, limit = minute.top, minute.busy_s, policy.idle.quiet_below
-    if top is not None and limit <= top <= 100.0:
-        if top >= FULL and ghost_since is not None and is_ghost(minute) and _long(minute, policy, ghost_since):
-            return Verdict.UNKNOWN, GHOST
-        return Verdict.BUSY, "its busiest second"
-    if top is None or not 0.0 <= top < limit:
-        if busy is not None and busy > 0.0:
-            return Verdict.BUSY, "seconds with work"
-        if top is not None or busy is None:
-            return Verdict.UNKNOWN, ENERGY_ALONE if top is None else "a value that cannot be"
-    elif top == 0.0 and busy is not None and busy > 0.0:
-        return Verdict.BUSY, "seconds with work"
+        return STALE
+    top, busy, measured = minute.top, minute.busy_s, minute.measured_s
+    if top is None:
+        if busy is None:
+            return UNMEASURED
+        if busy > 0.0:
+            return WORKED
+    elif 0.0 <= top < idle.quiet_below:
+        if (
+            busy and busy > 0.0 and top == 0.0
+        ):  # a desktop flickers at 1 or 2 %: that is no work; at 0 % nothing flickers
+            return WORKED
+    elif idle.quiet_below <= top <= 100.0:
+        if ghost_since is not None and minute.end - ghost_since > idle.ghost and is_ghost(minute):
+            return ARTEFACT
+        return BUSY
+    else:
+        return WORKED if busy is not None and busy > 0.0 else WRONG
     if busy is not None and not busy >= 0.0:
-        return Verdict.UNKNOWN, "a value that cannot be"
-    measured, length = minute.measured_s, (minute.end - minute.start).total_seconds()
-    if length <= 0.0 or (measured is not None and not measured >= policy.idle.coverage * length):
-        return Verdict.UNKNOWN, "too little of it was measured"
-    return Verdict.QUIET, "no engine worked"
+        return WRONG
+    if length <= 0.0 or (measured is not None and not measured >= idle.coverage * length):
+        return LITTLE
+    return QUIET
 
 
 def is_ghost(minute: Minute) -> bool:
@@ -63,7 +85,3 @@ def is_ghost(minute: Minute) -> bool:
         and total is not None
         and 0 <= used <= BARE * total
     )
-
-
-def _long(minute: Minute, policy: Policy, since: datetime) -> bool:
-    return minute.end - since > policy.idle.ghost
