@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ([], ["run"], ["demo"], ["say"], ["local"], ["local", "slack"], ["local", "vcenter"])
+COMMANDS = ([], ["run"], ["demo"], ["say"], ["local"], ["local", "slack"], ["local", "vcenter"], ["check"], ["guest-kit"])
 HEAVY = {
     "slack_bolt",
     "slack_sdk",
@@ -21,6 +21,8 @@ HEAVY = {
     "fastapi",
     "matplotlib",
     "aiohttp",
+    "numpy",
+    "tensorflow",
 }
 PROGRAM = """
 import json, sys
