@@ -49,8 +49,6 @@ class Served:
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    parts: tuple[bytes, ...] | None = None  # sent one by one, with ``gate`` waited for between them
-    gate: threading.Event | None = None
 
 
 class Pages:
@@ -91,11 +89,7 @@ def serving() -> Iterator[Pages]:
                 self.send_header(name, value)
             self.end_headers()
             try:
-                for part in served.parts or (served.body,):
-                    self.wfile.write(part)
-                    if served.gate is not None:
-                        self.wfile.flush()
-                        served.gate.wait(30)
+                self.wfile.write(served.body)
             except OSError:
                 pass  # whoever asked has hung up: that is what some tests are about
 
