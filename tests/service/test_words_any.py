@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.inside import Device, Nudge, Process, Quarter, Verdict, Watch
 from bot.domain.model import (
     Agreement,
     AgreementKind,
@@ -25,6 +27,7 @@ from bot.domain.model import (
     MoveState,
     Offer,
     Outcome,
+    Reading,
     Request,
     RequestState,
     Rest,
@@ -41,6 +44,8 @@ from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.promises import Promise
 from bot.service import words
 from bot.service.ports import Reply
+from bot.service.words.answers_keep import kept_quiet
+from bot.service.words.answers_using import used
 from bot.service.words.moves import STEPS
 from tests.service import words_cases as w
 from tests.service.words_rules import understood
@@ -84,9 +89,53 @@ requests = st.builds(
     rest=st.one_of(st.none(), st.builds(Rest, st.sampled_from(RestWhy), times, maybe)),
     offer=st.one_of(st.none(), st.builds(Offer, times, times, maybe)),
 )  # fmt: skip
+numbers = st.sampled_from([50.0, float("nan"), None, float("inf"), -1.0, 1e12, 3.5])
+processes = st.builds(
+    Process,
+    st.integers(0, 2**22),
+    hostile,
+    st.one_of(hostile, st.just("ipykernel")),
+    numbers,
+    numbers,
+    st.booleans(),
+    st.booleans(),
+)
+devices = st.builds(
+    Device, st.sampled_from(["GPU-1", "GPU-2", ""]), hostile, line=hostile, util_max=numbers, mem_used_mb=numbers,
+    processes=st.one_of(st.none(), st.lists(processes, max_size=5).map(tuple)), persistence=st.sampled_from([None, True, False]),
+    virtual=st.sampled_from(["", "vgpu"]), licence=st.sampled_from(["", "Unlicensed (Restricted)", "licensed"]),
+)  # fmt: skip
+readings = st.builds(
+    Reading, uuids, times, hostile, st.integers(0, 9), st.booleans(), st.integers(0, 64),
+    devices=st.one_of(st.lists(devices, max_size=3), devices.map(lambda d: [d] * 64)).map(tuple),
+)  # fmt: skip
+quarters = st.builds(
+    lambda n, top, s: Quarter(w.NOW - timedelta(minutes=40 + 15 * n), top, s, s),
+    st.integers(-9, 30),
+    numbers,
+    st.floats(0, 900),
+)
+watches = st.builds(
+    Watch, st.sampled_from(sorted(w.cards(9))), labels, times, uuids, st.sampled_from(["", "GPU-1"]), maybe, maybe,
+    st.sampled_from(Verdict), hostile, maybe, st.floats(0, 1e6), opened=st.booleans(), busy_since=maybe, fault=hostile,
+    loading=st.booleans(), quarters=st.lists(quarters, min_size=1, max_size=20).map(tuple), using=maybe, because=hostile, keep_until=maybe,
+    blind_since=maybe,
+)  # fmt: skip
+nudges = st.builds(
+    Nudge,
+    st.just("idle:12:1"),
+    st.integers(1, 3),
+    times,
+    slots,
+    st.booleans(),
+    st.one_of(st.just(""), people),
+    st.booleans(),
+)
 leases = st.builds(
     Lease, labels, st.just(12), people, uuids, st.just("T4"), slots.filter(bool), st.sampled_from(LeaseState), terms, times,
     times, maybe, maybe, maybe, guest_seen=st.booleans(), over_time=st.booleans(), reason=hostile, ended_by=people,
+    nudge=st.one_of(st.none(), nudges), seen_vcenter=maybe, seen_guest=maybe, computed=maybe,
+    guest_lines=st.lists(hostile, max_size=64).map(tuple), left=st.lists(hostile, max_size=64).map(tuple),
 )  # fmt: skip
 agreements = st.builds(
     Agreement, st.integers(1, 9), uuids, people, st.just(AgreementKind.NAMED), times, window=st.one_of(st.none(), windows),
@@ -127,6 +176,7 @@ def worlds(draw: st.DrawFn) -> Books:
         holds=frozenset(holds | {Hold("T4-1", Turn.NEXT, "12")}),
         moves={m.number: m for m in draw(st.lists(moves, max_size=2))},
         agreements={a.number: a for a in draw(st.lists(agreements, max_size=3))},
+        watches={x.slot: x for x in draw(st.lists(watches, max_size=5))},
         paused=draw(st.sampled_from(["", "UDANA because <!here>", "bot the file says so"])),
     )
 
@@ -135,8 +185,14 @@ news = st.builds(
     News, st.sampled_from(NewsKind), st.one_of(people, st.sampled_from([CHANNEL, ADMINS])),
     request=st.one_of(st.none(), requests), lease=st.one_of(st.none(), leases), move=st.one_of(st.none(), moves),
     agreement=st.one_of(st.none(), agreements), machine=st.one_of(st.none(), machines), slots=slots, until=maybe,
-    who=st.one_of(st.just(""), people), reason=hostile,
+    who=st.one_of(st.just(""), people), reason=st.one_of(hostile, st.sampled_from(["busy", "using", "kept", "newer", "kept quiet"])),
+    inside=st.one_of(st.none(), readings), watches=st.lists(watches, max_size=6).map(tuple),
+    counts=st.lists(st.tuples(st.sampled_from(["asked", "wrong", "days"]), st.integers(0, 99)), max_size=3).map(tuple),
+    zone=st.sampled_from(["", "Asia/Kolkata", "Pacific/Chatham"]),
 )  # fmt: skip
+
+QUIET = (NewsKind.NUDGE, NewsKind.NUDGE_OVER, NewsKind.TAKEN_BACK, NewsKind.CANNOT_SEE, NewsKind.GUEST_FAULT)
+"""News that carry what a guest says."""
 
 promises = st.builds(
     Promise, maybe, maybe,
@@ -163,6 +219,23 @@ def test_any_news_in_any_world(item: News, books: Books) -> None:
     shows(words.news(item, books, w.NOW, w.POLICY), books, item.machine)
 
 
+@settings(deadline=None, max_examples=80)
+@given(news, st.sampled_from(QUIET), worlds(), leases, st.lists(watches, min_size=1, max_size=3))
+def test_any_question_about_quiet_cards(
+    item: News, kind: NewsKind, books: Books, lease: Lease, clocks: list[Watch]
+) -> None:
+    slots = tuple(x for x in item.slots if x in lease.slots) or lease.slots
+    asked = replace(item, kind=kind, lease=lease, slots=slots, watches=_clocks(clocks, slots))
+    shows(words.news(asked, books, w.NOW, w.POLICY), books, item.machine)
+    many = tuple(f"T4-{i}" for i in range(1, 40))
+    wide = replace(asked, lease=replace(lease, slots=(*many, "T4-40")), slots=many, watches=_clocks(clocks, many))
+    shows(words.news(wide, books, w.NOW, w.POLICY), books, item.machine)
+
+
+def _clocks(found: list[Watch], slots: tuple[str, ...]) -> tuple[Watch, ...]:
+    return tuple(replace(watch, slot=slot) for slot, watch in zip(slots, cycle(found), strict=False))
+
+
 @settings(deadline=None, max_examples=40)
 @given(worlds(), st.dictionaries(st.integers(1, 99), promises))
 def test_any_board_and_status(books: Books, times: dict[int, Promise]) -> None:
@@ -178,9 +251,16 @@ def test_any_board_and_status(books: Books, times: dict[int, Promise]) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(worlds(), requests, leases, machines, agreements, promises)
+@given(worlds(), requests, leases, machines, agreements, promises, readings, watches)
 def test_any_answer(
-    books: Books, request: Request, lease: Lease, machine: Machine, agreed: Agreement, time: Promise
+    books: Books,
+    request: Request,
+    lease: Lease,
+    machine: Machine,
+    agreed: Agreement,
+    time: Promise,
+    word: Reading,
+    watch: Watch,
 ) -> None:
     owned = {**books.machines, request.machine: replace(machine, uuid=request.machine)}
     books = replace(
@@ -188,8 +268,13 @@ def test_any_answer(
         machines=owned,
         requests={**books.requests, request.number: request},
         leases={**books.leases, lease.label: lease},
+        watches={
+            s: replace(watch, slot=s, since=lease.active_since or w.NOW, machine=lease.machine) for s in lease.slots
+        },
     )
-    scene = words.Scene(books, w.NOW, w.POLICY, w.BERLIN, w.seen(), {request.number: time})
+    said = {uuid: replace(word, machine=uuid) for uuid in owned}
+    scene = words.Scene(books, w.NOW, w.POLICY, w.BERLIN, w.seen(), {request.number: time}, said)
+    asked = [(lease, lease.slots[:2])]
     mine = owned[request.machine]
     for reply in (
         words.requested(scene, request), words.accepted(scene, request), words.accepted(scene, lease),
@@ -197,8 +282,9 @@ def test_any_answer(
         words.extended(scene, lease, w.NOW), words.why(scene, w.BOB, request), words.why(scene, w.BOB, lease),
         words.agreed(scene, replace(agreed, machine=mine.uuid)), words.unagreed(scene, mine, [agreed]),
         words.windows(scene, mine), words.not_now(scene, mine, [agreed]), words.asks_first(scene, mine),
-        words.started(scene, mine), words.adopted(scene, lease), words.forced(scene, lease, request.because),
+        words.started(scene, mine), words.adopted(scene, lease), words.mine(scene, lease.person), words.forced(scene, lease, request.because),
         words.machine_added(scene, mine), words.machine_removed(scene, mine), words.machine_owners(scene, mine),
+        used(scene, asked, w.ADA.id, request.because, (31, 2)), kept_quiet(scene, asked, w.ADA, w.NOW + w.H, request.because),
         words.paused(scene), words.resumed(scene), words.helped(scene, w.BOB, [(request.because, lease.reason)], True),
     ):  # fmt: skip
         shows(reply, books, mine)

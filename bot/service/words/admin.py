@@ -133,7 +133,16 @@ def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
         head(f"The token of {name_of(machine)}, shown only this once."),
         ln(Code(secret)),
         ln(
-            "Put it into the agent's settings on that machine. I keep only its fingerprint; a token made before is void from now on."
+            "In that machine, from the guest kit (",
+            Code("gpubot guest-kit DIR"),
+            " makes it): ",
+            Code("sudo sh kit/install.sh https://BOT"),
+            " once, then ",
+            Code("sudo sh kit/install.sh token"),
+            ", which asks for it.",
+        ),
+        ln(
+            "I keep only its fingerprint. A token made before stops at once: an agent that has it is not heard any more."
         ),
         ln("Whoever has it can report as this machine, and nothing else."),
         buttons=(MACHINES,),

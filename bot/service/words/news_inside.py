@@ -59,7 +59,7 @@ def guest_fault(t: Telling) -> Reply:
     return say(
         head(
             t.cards,
-            f" in {t.vm}: the guest reports that {'they are' if t.many else 'it is'} broken",
+            f" in {t.vm}: the guest says that something is out of order",
             why_tail(t.item.reason),
         ),
         _lent(t),
