@@ -124,6 +124,8 @@ def test_what_holds_the_memory_is_named() -> None:
 def test_what_was_not_measured_is_said() -> None:
     assert "not measured" not in w.text(asked())
     said = w.text(asked(watches=(w.watch(quiet_s=6480.0, quarters=w.quarters("89789789110..000")),)))
+    edge = w.text(asked(watches=(w.watch(quiet_s=7200.0 - 60.0),)))
+    assert "not measured" not in edge, "the minute in which work ended is left out by the clocks, and was measured"
     assert "12 min of that were not measured." in said and "(· not measured)" in said
 
 

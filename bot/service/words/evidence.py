@@ -28,6 +28,10 @@ NOTEBOOKS = ("jupyter", "ipykernel", "notebook", "rstudio", "rsession")
 
 SECONDS = timedelta(seconds=1)
 
+EDGE = timedelta(minutes=5)
+"""A smaller gap is not spoken of: the clocks leave out the word in which work ended, though it was measured, and one word is no longer
+than this."""
+
 
 def when(at: datetime, now: datetime, zone: str) -> When:
     """An instant, with its day only if that is another than the reader's today."""
@@ -154,22 +158,18 @@ def unmeasured(watch: Watch) -> timedelta:
 
 
 def coverage(watches: Iterable[Watch]) -> str:
-    """``12 min of it were not measured.``; "" all was, to the minute."""
+    """``12 min of that were not measured.``; "" as good as all was."""
     gap = max((unmeasured(w) for w in watches), default=timedelta(0))
-    return (
-        f"{span_of(gap)} of that {'was' if gap < timedelta(minutes=1.5) else 'were'} not measured."
-        if gap >= timedelta(minutes=1)
-        else ""
-    )
+    return f"{span_of(gap)} of that were not measured." if gap > EDGE else ""
 
 
-def others_at_work(books: Books, lease: Lease | None, slots: Sequence[SlotId]) -> list[Part]:
-    """``Your other card `T4-1` is at work.``; empty: there is none that works."""
+def others_at_work(books: Books, lease: Lease | None, slots: Sequence[SlotId], yours: bool) -> list[Part]:
+    """``Your other card `T4-1` is at work.``; empty: there is none that works. ``yours``: the reader has it."""
     busy = [] if lease is None else [s for s in lease.slots if s not in slots and is_busy(books, s)]
     if not busy:
         return []
     return [
-        f"Your other card{'s' if len(busy) > 1 else ''} ",
+        f"{'Your' if yours else 'The'} other card{'s' if len(busy) > 1 else ''} ",
         slots_of(busy),
         f" {'are' if len(busy) > 1 else 'is'} at work.",
     ]
