@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from bot.domain.model import Lease, LeaseState, Power
+from bot.domain import idle, leases, pool, queue, windows
+from bot.domain.model import Job, Lease, LeaseState, Power, Terms
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
-from tests.domain.world import World
+from tests.domain.world import MONDAY_10, World
 
 MIN = timedelta(minutes=1)
 NUDGING = replace(Policy(), idle=replace(Policy().idle, nudge=True))
@@ -59,3 +61,187 @@ def test_a_quiet_card_goes_back_in_the_window_that_is_open() -> None:
     world.until(lambda: world.lease("1").state is LeaseState.ENDED, timedelta(hours=1))
     world.until(lambda: world.vms["vm-python"].power is Power.ON, timedelta(hours=1))
     assert world.told(NewsKind.TAKEN_BACK, "ada") and world.told(NewsKind.TAKEN_BACK)[0].who == "bob"
+
+
+# ---- each condition missing ---------------------------------------------------------------------------------------
+
+
+def change_lease(world: World, label: str, **fields: object) -> None:
+    world.books = replace(world.books, leases={**world.books.leases, label: replace(world.lease(label), **fields)})  # type: ignore[arg-type]
+
+
+def without_terms(world: World) -> None:
+    change_lease(world, "1", terms=Terms(take_back=False))
+
+
+def without_waiter(world: World) -> None:
+    world.do(lambda d: queue.withdraw(d, d.requests[3], "bob"))
+
+
+def undelivered(world: World) -> None:
+    world.delivers = False
+    world.delivered.clear()
+
+
+def without_window(world: World) -> None:
+    mine = [a.number for a in world.books.agreements.values() if a.person == "ada"]
+    for number in mine:
+        world.do(lambda d, n=number: windows.withdraw(d, d.agreements[n], "ada"))  # type: ignore[misc]
+
+
+def answered(world: World) -> None:
+    world.do(lambda d: idle.using(d, d.leases["1"], None, "ada", "", NUDGING))
+
+
+def kept(world: World) -> None:
+    until = world.now + timedelta(hours=10)
+    world.do(lambda d: idle.keep(d, d.leases["1"], None, until, "", "ada", NUDGING))
+
+
+def silent(world: World) -> None:
+    world.vms["vm-python"].agent = False
+
+
+def hidden(world: World) -> None:
+    world.vms["vm-python"].does = {"": "nothing"}
+
+
+def worked(world: World) -> None:
+    world.vms["vm-python"].does = {"": "burst"}
+    run(world, 2 * MIN)
+    world.vms["vm-python"].does = {"": "held"}
+
+
+def gap(world: World) -> None:
+    world.vms["vm-python"].agent = False
+    run(world, 8 * MIN)
+    world.vms["vm-python"].agent = True
+
+
+def report_only(world: World) -> None:
+    world.policy = Policy()
+
+
+def paused(world: World) -> None:
+    world.do(lambda d: pool.pause(d, "dana", "a test"))
+
+
+def watching(world: World) -> None:
+    world.policy = replace(NUDGING, level="watch")
+
+
+def vcenter_away(world: World) -> None:
+    world.looking = False
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        without_terms, without_waiter, undelivered, without_window, answered, kept, silent, hidden, worked, gap, report_only, paused, watching,
+        vcenter_away,
+    ],
+)  # fmt: skip
+def test_nothing_is_taken_back(missing: Callable[[World], None]) -> None:
+    world, _ = contended_world()
+    until_warned(world)
+    run(world, 20 * MIN)
+    missing(world)
+    run(world, 100 * MIN)
+    assert not taken(world), world.describe()
+
+
+def test_the_same_without_anything_missing_is_taken_back() -> None:
+    world, _ = contended_world()
+    until_warned(world)
+    run(world, 120 * MIN)
+    assert taken(world)
+
+
+def test_45_minutes_count_from_the_delivery() -> None:
+    world, _ = contended_world()
+    world.delivers = False
+    until_warned(world)
+    run(world, 30 * MIN)
+    key = world.told(NewsKind.NUDGE)[-1].key
+    world.delivered[key] = world.now
+    world.do(lambda d: d.put(d.leases["1"]))
+    run(world, 44 * MIN)
+    assert not taken(world)
+    run(world, 3 * MIN)
+    assert taken(world)
+
+
+def test_without_a_time_to_restart_the_second_question_is_no_warning() -> None:
+    world, _ = contended_world()
+    run(world, 5 * 60 * MIN)
+    assert [n.lease.nudge.warning for n in world.told(NewsKind.NUDGE) if n.lease and n.lease.nudge] == [False, False]
+    assert not taken(world)
+
+
+def test_not_in_the_first_two_hours_and_stretched_while_data_are_loaded() -> None:
+    world, lease = contended_world(does="loading")
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=8), MIN)
+    assert (world.now - lease.since) / MIN == pytest.approx(240 + 45, abs=4)
+
+
+def test_in_a_standing_window_only_while_nothing_runs_in_the_guest() -> None:
+    for jobs in ((), (Job("ada", "make", MONDAY_10, False),)):
+        world, _ = contended_world(does="busy")
+        world.agree("ada", "vm-python", "nights")
+        world.vms["vm-python"].does = {"": "held"}
+        world.vms["vm-python"].jobs = jobs
+        run(world, timedelta(hours=13))
+        assert taken(world) == (not jobs)
+
+
+def test_only_the_quiet_ones_of_several_go_and_no_more_than_are_wanted() -> None:
+    world, _ = contended_world(("T4-1", "T4-2", "T4-3"))
+    world.vms["vm-python"].does = {"": "held", world.card("T4-1").pci: "busy"}
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    part = world.lease("1b")
+    assert part.slots == ("T4-2",) and part.state is LeaseState.RETURNING
+    assert world.lease("1").slots == ("T4-1", "T4-3") and world.lease("1").state is LeaseState.ACTIVE
+
+
+# ---- work begins --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("promised", [False, True])
+def test_work_that_begins_before_the_shutdown_is_asked_keeps_it(promised: bool) -> None:
+    world, _ = contended_world()
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    if promised:
+        run(world, MIN)
+        assert "next" in world.holders("T4-1"), world.describe()
+    world.vms["vm-python"].does = {"": "burst"}
+    run(world, 2 * MIN)
+    assert world.lease("1").state is LeaseState.ACTIVE and world.lease("1").reason == ""
+    assert "next" not in world.holders("T4-1") and world.req(3).state.value in ("queued", "offered")
+    assert "shutdown" not in world.acts("vm-python")
+    over = world.told(NewsKind.NUDGE_OVER)[-1]
+    assert over.reason == "busy" and over.key == world.told(NewsKind.TAKEN_BACK)[0].key
+    run(world, 30 * MIN)
+    assert world.lease("1").state is LeaseState.ACTIVE and "shutdown" not in world.acts("vm-python")
+
+
+def test_work_that_begins_later_than_that_is_too_late() -> None:
+    world, _ = contended_world()
+    world.vms["vm-python"].stop_takes = timedelta(minutes=4)
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: "shutdown" in world.acts("vm-python"), timedelta(hours=4), MIN)
+    world.vms["vm-python"].does = {"": "busy"}
+    run(world, 2 * MIN)
+    assert world.lease("1").state is LeaseState.RETURNING
+
+
+def test_its_holder_may_keep_it_until_somebody_was_promised_it() -> None:
+    world, _ = contended_world()
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    if "next" not in world.holders("T4-1"):
+        world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
+        assert world.lease("1").state is LeaseState.ACTIVE
+    assert world.told(NewsKind.NUDGE_OVER)[-1].reason == "taken"
