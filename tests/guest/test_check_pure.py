@@ -372,6 +372,7 @@ def test_a_tensorflow_without_cuda_and_one_that_cannot_load_its_libraries() -> N
     left = replace(ran(), errors=("W0000 gpu_device.cc:2342] Cannot dlopen some GPU libraries.",))
     assert verdict(WORKS, left) == (20, "no libraries")
     line = judge.judge(WORKS, left, False, False, {}).line
+    assert "libcuda1" in judge.judge(WORKS, replace(ran(), libcuda=False), False, False, {}).line
     assert "Cannot dlopen" in line and "CUDA 12.5.1 and cuDNN 9" in line and "tensorflow[and-cuda]" in line
 
 

@@ -44,9 +44,8 @@ class Ran:
     stages: tuple[Mapping[str, Any], ...] = ()  # as work.py wrote them, in order
     placed: tuple[tuple[str, str, int], ...] = ()  # (op, device, nodes), by device, then by op
     errors: tuple[str, ...] = ()  # TensorFlow's own lines that say what went wrong
-    ended: str | None = (
-        None  # how it died: "signal SIGSEGV", "exit 3", "took longer than 600 s"; None: it came to its end
-    )
+    libcuda: bool = True  # TensorFlow found the driver's part for programs
+    ended: str | None = None  # how it died, "was ended by SIGSEGV"; None: it came to its end
 
     def of(self, stage: str) -> tuple[Mapping[str, Any], ...]:
         """The records of one stage."""
@@ -72,10 +71,12 @@ def run(told: Mapping[str, Any], limit: float) -> Ran:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
+        said = err.read_text("utf-8", "replace")
         return Ran(
             tuple(stages(results.read_text("utf-8"))),
             placed(out.read_text("utf-8", "replace")),
-            errors(err.read_text("utf-8", "replace")),
+            errors(said),
+            NO_LIBCUDA not in said,
             ended,
         )
 
@@ -118,8 +119,9 @@ def placed(text: str) -> tuple[tuple[str, str, int], ...]:
     )
 
 
+NO_LIBCUDA = "Could not find cuda drivers"
 NOISE = re.compile(
-    r"^\s*$|^WARNING: All log messages before absl|Could not find cuda drivers on your machine|"
+    rf"^\s*$|^WARNING: All log messages before absl|{NO_LIBCUDA}|"
     r"failed call to cuInit: (UNKNOWN ERROR \(303\)|INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR)|"
     r"Unable to register cu\w+ factory|computation placer already registered|TF-TRT Warning|^I\d{4} | I (external|tensorflow)/|"
     r"rebuild TensorFlow with the appropriate compiler flags|oneDNN custom operations are on"

@@ -160,6 +160,11 @@ def _why(found: Found, tensorflow: Mapping[str, Any], ran: Ran, environ: Mapping
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.strip() in {"", "-1", "NoDevFiles", "none"}:
         return HIDDEN, f"CUDA_VISIBLE_DEVICES={visible} hides the card from TensorFlow: unset CUDA_VISIBLE_DEVICES"
+    if not ran.libcuda:
+        return NO_LIBRARIES, (
+            f"Card and driver ({found.driver or 'version unknown'}) are there, but TensorFlow finds no libcuda.so.1 of it: install the driver's "
+            "part for programs, too (on Debian libcuda1, on Ubuntu libnvidia-compute)."
+        )
     needs = " and ".join(
         f"{name} {tensorflow[key]}" for name, key in (("CUDA", "cuda"), ("cuDNN", "cudnn")) if tensorflow.get(key)
     )
