@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import subprocess
@@ -20,6 +21,7 @@ from bot.guest.agent.loop import BODY_MOST, fitting
 from bot.guest.agent.machine import Machine
 from bot.guest.agent.processes import Process, called, processes, read
 from bot.guest.agent.settings import Settings
+from bot.guest.agent.state import State
 from tests.guest.conftest import Guest, Receiver, until
 
 PERSON = 4711
@@ -145,6 +147,22 @@ def test_holders_of_a_card_are_named_and_are_jobs_but_for_a_desktops(begin: Call
     assert [(job["pid"], job["gpu"]) for job in said["jobs"] if job["name"] == "sleep"] == [(worker.pid, True)]
 
 
+def test_what_its_workers_use_counts_for_who_holds_a_card(begin: Callable[..., Any]) -> None:
+    parent = begin("sh", "-c", f"{python()} -c '{BURN}' & wait", user=None)
+    children = f"/proc/{parent.pid}/task/{parent.pid}/children"
+    worker = int(until(lambda: Path(children).read_text().split(), "no worker")[0])
+    machine = Machine(settings(), Clock())
+    try:
+        machine.look([])
+        before = used(worker)
+        until(lambda: used(worker) - before > 0.3, "it does not work")
+        card: dict[str, Any] = {"holders": [Holder(parent.pid, None, False)]}
+        machine.look([card])
+        assert card["processes"][0]["cpu"] > 0.1
+    finally:
+        os.kill(worker, 9)
+
+
 def test_steady_reading_is_told_apart_from_none(begin: Callable[..., Any]) -> None:
     reader = begin("sh", "-c", "while :; do head -c 8000000 /dev/zero > /dev/null; done", user=None)
     deaf = begin("sleep", "600", user=None)
@@ -240,9 +258,25 @@ def test_logins_come_from_systemd_where_there_is_no_utmp(tmp_path: Path) -> None
     assert stamps(str(tmp_path / "none"), str(folder)) != before
 
 
-def test_a_reading_is_cut_until_the_bot_takes_it() -> None:
-    import json
+def test_the_count_goes_on_from_what_was_kept_and_never_back(tmp_path: Path) -> None:
+    first = State(tmp_path, "boot")
+    number = first.number()
+    assert number >= int(boottime()) > 0
+    kept = {"agent_id": first.agent_id, "boot_id": "boot", "seq": 2_000_000_000, "ran": ["after-on.d"]}
+    (tmp_path / "state.json").write_text(json.dumps(kept))
+    again = State(tmp_path, "boot")
+    assert again.number() == 2_000_000_001
+    assert not again.first_time("after-on.d")
+    assert State(tmp_path, "boot").number() == 2_000_000_002
+    other = State(tmp_path, "another")
+    assert other.number() < 2_000_000_000
+    assert other.agent_id == first.agent_id
+    assert other.first_time("after-on.d")
+    (tmp_path / "state.json").unlink()  # lost within a boot: the seconds since the boot go on
+    assert State(tmp_path, "boot").number() >= number
 
+
+def test_a_reading_is_cut_until_the_bot_takes_it() -> None:
     job = {"pid": 1, "user": "ada", "name": "x" * 60, "since": "2026-01-01T00:00:00Z", "gpu": False}
     body = {"jobs": [job] * 64, "logins": [], "cards": [{"uuid": str(n), "processes": [job] * 64} for n in range(16)]}
     cut = fitting(body)

@@ -29,6 +29,9 @@ log = logging.getLogger("gpubot-agent")
 EXIT_AGAIN = 75
 """Exit code that asks systemd for a fresh start (EX_TEMPFAIL): the library of another driver is stuck in this process."""
 
+EXIT_BROKEN = 1
+"""Exit code after a mistake of our own: systemd starts it anew."""
+
 FIRST_S = 3.0
 """Seconds to the first reading: the cards' first second is thrown away by then."""
 GLANCE_S = 5.0
@@ -114,7 +117,7 @@ class Agent:
     # ---- the loop ----
 
     def run(self) -> int:
-        """Until SIGTERM (0), or until a fresh process is needed (EXIT_AGAIN)."""
+        """Until SIGTERM (0), or until a fresh process is needed (EXIT_AGAIN, EXIT_BROKEN)."""
         for thread in (self._cards, self._post):
             thread.start()
         self._door.open()
@@ -131,6 +134,10 @@ class Agent:
             self._sleep(min(due, look, now + GLANCE_S) - now)
             if self._stopping:
                 return 0
+            for thread in (self._cards, self._post):
+                if not thread.is_alive():
+                    log.error("the thread %s has died; what it said is above", thread.name)
+                    return EXIT_BROKEN
             while not self._words.empty():
                 self._orders.obey(self._words.get())
             now = self._clock.now()
@@ -180,8 +187,8 @@ class Agent:
             **machine,
             "driver": harvest.driver,
             "no_driver": harvest.no_driver,
-            "done": None if done is None else {"user": done.user, "ago_s": round(now - done.at, 1)},
-            "check": None if said is None else {**said[0], "ago_s": round(now - said[1], 1)},
+            "done": None if done is None else {"user": done.user, "ago_s": round(max(0.0, now - done.at), 1)},
+            "check": None if said is None else {**said[0], "ago_s": round(max(0.0, now - said[1]), 1)},
             "cards": cards,
         }
         self._last = now
@@ -261,7 +268,7 @@ class Agent:
         self._cards.stop(LAST_S)
         self._post.stop(0.5)
         self._spool.keep()
-        log.info("ends%s", " for a fresh start: the driver was changed under it" if code else "")
+        log.info("ends%s", " for a fresh start: the driver was changed under it" if code == EXIT_AGAIN else "")
         return code
 
     def _delivered(self, item: Item, wait_s: float) -> bool:

@@ -75,10 +75,11 @@ class Machine:
         ours = {pid for pid, process in seen.items() if pid == os.getpid() or process.session in self.ours}
         shares = {pid: self._share(process, now, elapsed) for pid, process in seen.items()}
         holding: set[int] = set()
+        trees = _trees(seen)
         for card in cards:
-            self._name_holders(card, seen, shares, ours, holding)
+            self._name_holders(card, seen, shares, trees, ours, holding)
             for part in card.get("parts", ()):
-                self._name_holders(part, seen, shares, ours, holding)
+                self._name_holders(part, seen, shares, trees, ours, holding)
         jobs = self._find_jobs(seen, shares, ours, holding, now)
         self._before = {process.key: process.used for process in seen.values()}
         self._reads = {key: reads for key, reads in self._reads.items() if key in self._before}
@@ -121,6 +122,7 @@ class Machine:
         card: dict[str, Any],
         seen: dict[int, Process],
         shares: dict[int, float | None],
+        trees: dict[int, list[int]],
         ours: set[int],
         holding: set[int],
     ) -> None:
@@ -139,7 +141,7 @@ class Machine:
                 "name": "" if process is None else name_of(process.pid, process.comm),
                 "mem_mb": holder.mem_mb,
                 "graphics": holder.graphics,
-                "cpu": _rounded(shares.get(holder.pid)),
+                "cpu": _together(holder.pid, shares, trees),
             }
             if process is not None:
                 reads = self._reads.get(process.key)
@@ -230,5 +232,22 @@ def _load() -> float | None:
         return None
 
 
-def _rounded(share: float | None) -> float | None:
-    return None if share is None else round(share, 3)
+def _trees(seen: dict[int, Process]) -> dict[int, list[int]]:
+    """The children of each process."""
+    children: dict[int, list[int]] = {}
+    for process in seen.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    return children
+
+
+def _together(pid: int, shares: dict[int, float | None], trees: dict[int, list[int]]) -> float | None:
+    """Of a core, with all that it started: it is the workers who load the data. None: of itself it is not known."""
+    own = shares.get(pid)
+    if own is None:
+        return None
+    total, waiting = own, list(trees.get(pid, ()))
+    while waiting:
+        child = waiting.pop()
+        total += shares.get(child) or 0.0
+        waiting += trees.get(child, ())
+    return round(total, 3)

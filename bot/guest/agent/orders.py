@@ -97,12 +97,12 @@ def check(settings: Settings, started: Callable[[int], None]) -> dict[str, Any]:
     command = list(settings.check) or own_check()
     if not command:
         return {
-            "exit": 20,
+            "exit": 40,
             "line": "there is no check here: install the guest kit with its check, or name one as [check] command",
         }
     code, printed = run(command, settings.check_limit_s, started=started, errors=subprocess.DEVNULL)
     if code is None:
-        return {"exit": 20, "line": f"the check took longer than {settings.check_limit_s:.0f} s and was stopped"}
+        return {"exit": 40, "line": f"the check took longer than {settings.check_limit_s:.0f} s and was stopped"}
     log.info("%s ended with %d", shown(command), code)
     return {
         "exit": max(0, min(255, code if code >= 0 else 128 - code)),
