@@ -110,9 +110,9 @@ def dispatched(app: App, person: str, text: str) -> str:
 
 @contextmanager
 def our_app(
-    folder: Path, slack: LocalSlack, *, listeners_first: bool = True
+    folder: Path, slack: LocalSlack, *, listeners_first: bool = True, opened: Callable[[SqlStore], None] | None = None
 ) -> Iterator[tuple[SlackApp, list[str], SlackSettings]]:
-    """The bot from Bolt down to the file, the ids of its people, and its settings."""
+    """The bot from Bolt down to the file, the ids of its people, and its settings. ``opened`` is told its store."""
     with ExitStack() as stack:
         ids = [_person(slack, f"person{n}") for n in range(THREADS)]
         settings = SlackSettings(slack.bot_token, slack.app_token, slack.channel, api_url=slack.api_url)
@@ -122,6 +122,8 @@ def our_app(
         people = SlackPeople(make_client(settings), settings, store.persons)
         stack.callback(people.close)
         _furnish(store, ids, policy)
+        if opened is not None:
+            opened(store)
         desk = Desk(store, people, clock, policy, ("T4",), lambda: None, commands.found())
         app = SlackApp(settings, people, desk.hear, listeners_first=listeners_first)
         stack.callback(app.close)

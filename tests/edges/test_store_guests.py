@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from bot.domain.model import Job, Login
 from bot.domain.orders import Order
@@ -194,3 +195,32 @@ def test_what_does_not_hold_any_more_is_not_told(store: SqlStore) -> None:
     store.order(M1, Order.INTERVAL_NORMAL, NOW)
     store.order(M1, Order.INTERVAL_SHORT, NOW)
     assert store.take_orders(M1, NOW) == ["interval short"]
+
+
+# ---- many machines
+
+
+def test_a_push_makes_nobody_read_all_the_others_again(store: SqlStore) -> None:
+    """With a thousand machines each would cost a thousand rows, a thousand times a minute."""
+    for n in range(20):
+        store.take_reading(reading(1, machine=f"m-{n}"))
+    store.readings()
+    statements: list[str] = []
+
+    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    event.listen(store._gate.engine, "before_cursor_execute", note)
+    for seq in range(2, 6):
+        assert store.take_reading(reading(seq, machine="m-3", at=NOW + seq * S))
+        assert store.readings()["m-3"].seq == seq
+    assert [s for s in statements if "FROM reading" in s] == []
+
+
+def test_another_stores_pushes_are_seen(store: SqlStore, tmp_path: Path) -> None:
+    store.take_reading(reading(1))
+    other = open_store(f"sqlite:///{tmp_path}/gpubot.db", now=lambda: NOW)
+    for seq in range(2, 6):
+        assert (store if seq % 2 else other).take_reading(reading(seq))
+        assert store.readings()[M1].seq == other.readings()[M1].seq == seq
+    other.close()
