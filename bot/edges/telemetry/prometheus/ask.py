@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-PAGE_MAX, ANSWER_MAX = 4 * 1024 * 1024, 32 * 1024 * 1024
+PAGE_MAX, ANSWER_MAX = 2 * 1024 * 1024, 32 * 1024 * 1024
 """Bytes of an exporter's page, and of a server's answer."""
 
 CONNECT_S, READ_S, WHOLE_S = 3.0, 5.0, 10.0

@@ -7,6 +7,7 @@ it must not know what a value means.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from bot.edges.telemetry.prometheus.names import NAMES
 
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
-LINE_MAX = 8 * 1024
+LINE_MAX = 4 * 1024
 """Characters of one line; a page's body is bounded where it is asked for."""
 
 SAMPLES_MAX, ANSWER_MAX = 20_000, 400_000
@@ -88,11 +89,12 @@ def _series(one: object) -> Iterator[Sample]:
     labels = {str(k): str(v) for k, v in metric.items() if k != "__name__"}
     name = metric.get("__name__")
     values = one.get("values", [one.get("value")])
-    if name not in NAMES or not isinstance(values, list):
+    if not isinstance(name, str) or name not in NAMES or not isinstance(values, list):
         return
     for pair in values:
         try:
-            at, value = pair
-            yield Sample(str(name), labels, float(value), float(at))
-        except (TypeError, ValueError):
+            at, value = float(pair[0]), float(pair[1])
+        except (TypeError, ValueError, OverflowError, IndexError, KeyError):
             continue
+        if math.isfinite(at):
+            yield Sample(name, labels, value, at)
