@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import OverCap, TooMany
+from bot.domain.inside import Nudge, Verdict
 from bot.domain.model import Hold, MoveState, Step, Turn
-from bot.domain.news import News, NewsKind
+from bot.domain.news import ADMINS, News, NewsKind
 from bot.service import words
 from bot.service.ports import Reply
 from tests.service import words_cases as w
@@ -60,6 +61,25 @@ def released() -> Reply:
     return words.released(w.scene(*there), w.ADA.id, [w.RETURNING], [])
 
 
+QUESTION = Nudge("idle:7:1", 1, w.NOW, ("T4-2",), waits=w.BOB.id)
+TWO = w.lease(
+    slots=("T4-1", "T4-2"), seen_vcenter=w.NOW - 5 * w.H, seen_guest=w.NOW - 5 * w.H + 2 * w.MIN, computed=w.NOW - 4 * w.H,
+    guest_lines=("GPU 0: Tesla T4 (UUID: GPU-5f3c)", "GPU 1: Tesla T4 (UUID: GPU-77aa)"),
+)  # fmt: skip
+CLOCKS = (
+    w.watch("T4-1", verdict=Verdict.BUSY, busy_since=w.NOW - 3 * w.H),
+    w.watch("T4-2", quiet_s=6480.0, quarters=w.quarters("89789789110..000")),
+)
+
+
+def quiet(nudge: Nudge, *there: object, **facts: object) -> Reply:
+    given: dict[str, object] = {
+        "lease": replace(TWO, nudge=nudge), "machine": w.PYTHON, "slots": ("T4-2",), "watches": CLOCKS[1:], "who": w.BOB.id,
+        "until": w.NOW + w.H, "zone": w.BERLIN, "inside": w.reading(w.device("T4-1"), w.device("T4-2")),
+    }  # fmt: skip
+    return told(NewsKind.NUDGE, w.ADA.id, w.request(), *CLOCKS, *there, **{**given, **facts})
+
+
 MESSAGES: dict[str, Callable[[], Reply]] = {
     "01-request-waits": lambda: words.requested(w.scene(ASKED, *BUSY), ASKED),
     "02-request-free": lambda: words.requested(w.scene(ASKED), ASKED),
@@ -89,6 +109,16 @@ MESSAGES: dict[str, Callable[[], Reply]] = {
             machine=w.PYTHON, firm=True, person=replace(w.BOB, id="bot"), window=w.Window(w.NOW + 8 * w.H, w.NOW + 15 * w.H)
         ),
     ),
+    "16-quiet": lambda: quiet(QUESTION),
+    "17-quiet-again-warning": lambda: quiet(replace(QUESTION, number=2, warning=True), w.standing(machine=w.PYTHON, person=w.ADA)),
+    "18-quiet-nobody-waits": lambda: quiet(replace(QUESTION, waits=""), who="", until=None),
+    "19-in-use": lambda: told(
+        NewsKind.NUDGE_OVER, w.ADA.id, w.request(), lease=TWO, slots=("T4-2",), watches=(w.watch("T4-2", using=w.NOW),), who=w.BOB.id,
+        reason="using", counts=(("asked", 31), ("wrong", 2)),
+    ),
+    "20-token": lambda: words.machine_token(w.scene(), w.R, "shown-once"),
+    "21-why-of-a-card": lambda: words.why(w.scene(TWO, *CLOCKS), w.ADA, TWO),
+    "22-evidence": lambda: told(NewsKind.NUDGE_EVIDENCE, ADMINS, counts=(("would nudge", 12), ("days", 5))),
     "15-window-agreed": lambda: words.agreed(w.scene(w.RESERVED), w.agreement(label="12")),
 }  # fmt: skip
 

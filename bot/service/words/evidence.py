@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from bot.domain.hours import local
-from bot.domain.inside import Device, Process, Quarter, Verdict, Watch, busiest
+from bot.domain.inside import Device, Process, Quarter, Verdict, Watch
 from bot.domain.model import Books, Lease, Reading, SlotId
 from bot.service.ports import Code, LineOf, Show, When
 from bot.service.words.common import Part, count_of, ln, said, slots_of, span_of, tidy
@@ -158,9 +158,9 @@ def unmeasured(watch: Watch) -> timedelta:
 
 
 def coverage(watches: Iterable[Watch]) -> str:
-    """``12 min of that were not measured.``; "" as good as all was."""
+    """``12 min of the quiet time were not measured.``; "" as good as all was."""
     gap = max((unmeasured(w) for w in watches), default=timedelta(0))
-    return f"{span_of(gap)} of that were not measured." if gap > EDGE else ""
+    return f"{span_of(gap)} of the quiet time were not measured." if gap > EDGE else ""
 
 
 def others_at_work(books: Books, lease: Lease | None, slots: Sequence[SlotId], yours: bool) -> list[Part]:
@@ -179,9 +179,3 @@ def is_busy(books: Books, slot: SlotId) -> bool:
     """Whether a card was seen to work in the last minute that is known."""
     watch = books.watches.get(slot)
     return watch is not None and watch.verdict is Verdict.BUSY
-
-
-def tops(device: Device) -> float | None:
-    """%, the busiest engine; None: not measured."""
-    top = busiest(device)
-    return top if top is not None and math.isfinite(top) else None

@@ -118,7 +118,7 @@ def _sentences(t: Telling, watches: list[Watch], device: Device | None) -> Itera
         ]
     if gap := evidence.coverage(watches):
         yield [gap]
-    if not t.public and (others := evidence.others_at_work(t.books, t.lease, t.slots)):
+    if not t.public and (others := evidence.others_at_work(t.books, t.lease, t.slots, t.to_holder)):
         yield others
 
 
@@ -185,13 +185,13 @@ def _taken(t: Telling, watches: list[Watch], asked: Nudge) -> LineOf:
     lead: list[Part] = [
         "Without work by ",
         evidence.when(due, t.now, t.zone),
-        f" {'they come' if t.many else 'it comes'} out of {t.vm}",
+        f" {'they come' if t.many else 'it comes'} out in a restart of {t.vm}, as agreed when {'they were' if t.many else 'it was'} taken: ",
     ]
     label = t.lease.label if t.lease is not None else None
     found = usable(t.books, t.machine.uuid, label, t.now, t.policy) if t.machine is not None else []
     if not found:
-        return ln(lead, " as agreed when taken, in the next restart that you agree to. No time is agreed so far.")
-    return ln(lead, " as agreed when taken, in a restart ", next_words(found[0], t.machine, t.now, t.policy), ".")
+        return ln(lead, "in the next one that you agree to. No time is agreed so far.")
+    return ln(lead, next_words(found[0], t.machine, t.now, t.policy), ".")
 
 
 def _answers(t: Telling) -> list[Button | None]:
@@ -243,38 +243,38 @@ def _over_using(t: Telling) -> Reply:
     them = "them" if t.many else "it"
     said_why = any(w.because for w in watches_of(t))
     return say(
-        head("Thank you, ", Name(t.person) if t.person else "you", ", then I was wrong." if not t.public else "."),
-        ln(
-            "I will not ask about ",
+        head(
+            "Thank you, ",
+            Name(t.person) if t.person else "you",
+            ", then I was wrong. I will not ask about ",
             slots_of(t.slots) if t.slots else "that card",
-            f" again while you have {them}.",
-            end_of(t),
+            " again while ",
+            "it is lent." if t.public else f"you have {them}.",
         ),
+        ln(*end_of(t)),
         ln(t.other, f" sees that {'they are' if t.many else 'it is'} in use, not what you do with {them}.")
         if t.other_known
         else None,
-        rate_line(t.item.counts, t.books.numbers, t.now),
+        rate_line(t.item.counts),
         ln("If you like: what did I miss?") if not said_why and not t.public else None,
         buttons=() if said_why or t.public else reasons(t.lease.slots if t.lease else (), t.slots, t.label),
     )
 
 
 def end_of(t: Telling) -> list[Part]:
-    """`` It stays yours until …, as before.``"""
+    """``It stays yours until …, as before.``; empty: that is not known."""
     if t.lease is None or t.lease.end is None:
         return []
-    return [f" {'They stay' if t.many else 'It stays'} yours until ", When(t.lease.end), ", as before."]
+    return [f"{'They stay' if t.many else 'It stays'} yours until ", When(t.lease.end), ", as before."]
 
 
-def rate_line(counts: Iterable[tuple[str, int]], numbers: object = None, now: datetime | None = None) -> LineOf | None:
+def rate_line(counts: Iterable[tuple[str, int]]) -> LineOf | None:
     """``This counts as a false alarm: 2 of my 31 questions this month.``; None: the numbers are not known."""
     known = dict(counts)
     asked, wrong = known.get("asked"), known.get("wrong")
     if asked is None or wrong is None:
         return None
-    return ln(
-        f"This counts as a false alarm: {wrong} of my {max(asked, wrong)} questions this month. The number is public."
-    )
+    return ln(f"This counts as a false alarm: {wrong} of my {max(asked, wrong)} questions this month.")
 
 
 def reasons(all_slots: Iterable[str], slots: Iterable[str], label: str) -> list[Button | None]:

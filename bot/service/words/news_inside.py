@@ -129,7 +129,7 @@ def nudge_evidence(t: Telling) -> Reply:
     return say(
         head(f"In {count_of(days, 'working day')} I would have asked {times} about quiet cards. Shall I?"),
         ln(f"{wrong} of them were busy again soon after: these questions would have been wrong.") if wrong is not None and would else None,
-        ln("Nobody was asked anything: questions are off. On, with these lines in gpubot.toml and a restart of the bot: ", Code("[idle]"), " ", Code("nudge = true")),
+        ln("Nobody was asked anything: questions are off. On, with these lines in gpubot.toml and a restart of the bot: ", Code("[idle]"), " and below it ", Code("nudge = true"), "."),
         ln("Then holders are asked, first after ", _hours(t), " of quiet while somebody waits. Nothing is taken back by that alone."),
     )  # fmt: skip
 

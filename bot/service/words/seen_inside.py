@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.domain.inside import Verdict, Watch
-from bot.domain.model import Lease, LeaseState, Reading, SlotId
+from bot.domain.model import Lease, LeaseState, PersonId, Reading, SlotId
 from bot.service.ports import Code, LineOf, Name, When
 from bot.service.words import evidence
 from bot.service.words.common import Part, Scene, because, by_number, it_them, ln, said, slots_of, tidy
@@ -20,18 +20,17 @@ SHOWN = 3
 """Cards, and lines of a guest, that are shown one by one."""
 
 
-def inside_lines(scene: Scene, lease: Lease, holder: bool) -> list[LineOf | None]:
-    """What was seen of it since the move, what its cards do now, and what its holder said.
-
-    :param holder: whether the reader may know whether it is quiet: its holder, or an owner of its machine
-    """
+def inside_lines(scene: Scene, lease: Lease, reader: PersonId) -> list[LineOf | None]:
+    """What was seen of it since the move, what its holder said; for holder and owners of the machine also what its cards do now."""
+    machine = scene.books.machines.get(lease.machine)
+    near = reader == lease.person or (machine is not None and reader in machine.owners)
     if lease.state not in (*THERE, LeaseState.MOVING):
         return []
     told = [_since_the_move(lease), *_listed(lease)]
     if lease.state in THERE:
-        told += [_now(scene, lease) if holder else None, *_said(scene, lease, holder)]
-        told += list(_hints(scene, lease)) if holder else []
-    return [*told, _left(lease) if holder else None]
+        told += [_now(scene, lease) if near else None, *_said(scene, lease, reader)]
+        told += list(_hints(scene, lease)) if near else []
+    return [*told, _left(lease) if near else None]
 
 
 def doing_tail(scene: Scene, lease: Lease) -> list[Part]:
@@ -143,10 +142,10 @@ def _doing(scene: Scene, verdict: Verdict, watches: list[Watch], of: int) -> lis
     return [which, " is not seen from inside" if one else " are not seen from inside", tail, why, "."]
 
 
-def _said(scene: Scene, lease: Lease, holder: bool) -> list[LineOf | None]:
+def _said(scene: Scene, lease: Lease, reader: PersonId) -> list[LineOf | None]:
     """What its holder answered to questions: public, as was said when it was asked for."""
     lines: list[LineOf | None] = []
-    who: Part = "You" if holder else Name(lease.person)
+    who: Part = "You" if reader == lease.person else Name(lease.person)
     for reason, using, slots in _answers(scene, lease):
         of: list[Part] = [] if len(slots) == len(lease.slots) else [" of ", slots_of(slots)]
         tail: list[Part] = [": ", said(reason, 160)] if reason else []

@@ -92,11 +92,9 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
     if request is not None:
         ref = Code(label_ref(lease.label))
         asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
-    machine = scene.books.machines.get(lease.machine)
-    near = reader == lease.person or (machine is not None and reader in machine.owners)
     return say(
         *_stands(scene, reader, lease),
-        *inside_lines(scene, lease, near),
+        *inside_lines(scene, lease, reader),
         asked,
         _where(scene, lease),
         *standing_still(scene),
