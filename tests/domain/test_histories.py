@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import leases, moves, planner, pool, queue
+from bot.domain import idle, leases, moves, planner, pool, queue
 from bot.domain.errors import Refusal
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
@@ -29,7 +29,8 @@ from bot.domain.model import (
     RequestState,
 )
 from bot.domain.news import ADMINS, NewsKind
-from tests.domain.world import PCI, Vm, World
+from tests.domain.idle_builders import NUDGING
+from tests.domain.world import DOES, PCI, Vm, World
 
 WINDOWS = (
     "now",
@@ -51,7 +52,7 @@ class History:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.world = World()
+        self.world = World(policy=NUDGING)
         self.world.skew = self.random.choice((timedelta(0), timedelta(minutes=10), -timedelta(minutes=10)))
         if self.random.random() < 0.5:  # two who may disagree
             vm = self.world.vms["vm-r"].uuid
@@ -61,11 +62,11 @@ class History:
         usual: list[Callable[[], object]] = [
             self.request, self.request, self.request, self.release, self.release, self.answer, self.window, self.not_now,
             self.stop, self.start, self.extend, self.keep, self.by_hand, self.fault, self.admin, self.guest, self.crash,
-            self.fault, self.guest, self.by_hand, self.quarrel, self.quarrel,
+            self.fault, self.guest, self.by_hand, self.quarrel, self.quarrel, self.cards, self.cards,
         ]  # fmt: skip
         seldom: list[Callable[[], object]] = [
             self.owners, self.machine, self.clone, self.host, self.attach, self.adopt, self.force, self.pause, self.jump,
-            self.take_back, self.left, self.done,
+            self.take_back, self.left, self.done, self.inside, self.using, self.kept,
         ]  # fmt: skip
         for _ in range(steps):
             try:
@@ -245,6 +246,36 @@ class History:
             case _:
                 vm.sees = None if vm.sees is not None else 0
 
+    def cards(self) -> None:
+        """What a machine's cards do changes: they work, do nothing, or nothing sound is told of them."""
+        vm = self.vm()
+        does = self.random.choice(("", "busy", "burst", "quiet", "held", "held", "held", "loading", *DOES, "hidden"))
+        vm.does = {"": does}
+        if vm.cards and self.random.random() < 0.3:
+            vm.does[self.random.choice(sorted(vm.cards))] = self.random.choice(DOES)
+
+    def inside(self) -> None:
+        """Two speak for a machine, or nobody sees into it, or `gpu done` is said there; or Slack is down."""
+        vm = self.vm()
+        match self.random.randrange(4):
+            case 0:
+                vm.rivals = not vm.rivals
+            case 1:
+                vm.inside = not vm.inside
+            case 2:
+                vm.done_at = self.world.now
+            case _:
+                self.world.delivers = not self.world.delivers
+
+    def using(self) -> None:
+        lease = self.world.lease(self.some_lease())
+        self.world.do(lambda d: idle.using(d, d.leases[lease.label], None, lease.person, "", self.world.policy))
+
+    def kept(self) -> None:
+        label, until = self.some_lease(), self.world.now + timedelta(hours=2)
+        person = self.world.lease(label).person
+        self.world.do(lambda d: idle.keep(d, d.leases[label], None, until, "", person, self.world.policy))
+
     def owners(self) -> None:
         """The owners of a machine change; somebody may lose it."""
         vm = self.vm()
@@ -343,6 +374,7 @@ class History:
             self.pause()
         for vm in world.vms.values():
             vm.agent, vm.sees, vm.jobs, vm.faults, vm.stop_takes = True, None, (), (), timedelta(seconds=30)
+            vm.rivals, vm.inside, vm.done_at, vm.does = False, True, None, {}
         world.pass_time(timedelta(hours=3), timedelta(minutes=1))
         world.until(lambda: not self.under_way(), timedelta(hours=12), timedelta(minutes=1))
         off = {name for name in world.ours if world.vms[name].exists}

@@ -19,6 +19,7 @@ from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.minutes import minutes_of
 from bot.domain.model import (
     Agreement,
+    AgreementKind,
     Books,
     Call,
     CallKind,
@@ -51,6 +52,7 @@ from bot.domain.sight import Sight
 from bot.domain.times import WindowWish, read_length, read_window
 
 T = TypeVar("T")
+WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
 OVER = frozenset({RequestState.SERVED, RequestState.WITHDRAWN})
 PCI = ("0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0", "0000:af:00.0")
 ZONE = "Europe/Berlin"
@@ -197,6 +199,8 @@ class World:
         self.asked_at: dict[str, datetime] = {}  # machine -> our last shutdown call that the guest heard
         self.ours: dict[str, datetime] = {}  # machine -> when we put it off, while it is off
         self.minutes: list[Minute] = []  # all that guests told of their cards, in the order of arrival
+        self.work: dict[tuple[str, str], datetime] = {}  # machine and PCI address -> last told to work
+        self.quiet: dict[tuple[str, str], int] = {}  # the same -> minutes told to be quiet since then
         self.delivers = True  # Slack takes what is told
         self.delivered: dict[str, datetime] = {}
         self.round()
@@ -215,6 +219,11 @@ class World:
     def apply(self, changes: Changes, draft: Draft) -> None:
         keys = [(h.slot, h.turn) for h in draft.holds]
         assert len(keys) == len(set(keys)), f"two holds of a kind on a slot: {sorted(draft.holds, key=str)}"
+        for news in changes.news:
+            if news.kind is NewsKind.NUDGE and news.once:
+                self.asked_rightly(news)
+            elif news.kind is NewsKind.TAKEN_BACK:
+                self.taken_rightly(news, self.books)
         self._told(changes.news)
         self.lines += changes.lines
         requests = {k: r for k, r in draft.requests.items() if not self._left(r.changed, r.state in OVER, 8)}
@@ -297,8 +306,55 @@ class World:
             told = vm.pushed is not None and timedelta() <= self.now - vm.pushed < timedelta(seconds=60)
             if reading.devices and not told:
                 vm.pushed = self.now
+                self._remember(vm, reading)
                 ids = range(len(self.minutes) + 1, len(self.minutes) + 1 + len(reading.devices))
                 self.minutes += [replace(m, id=i) for i, m in zip(ids, minutes_of(reading), strict=True)]
+
+    def _remember(self, vm: Vm, reading: Reading) -> None:
+        """What really happens on the cards, counted apart from the product."""
+        for one in reading.devices:
+            key, does = (vm.uuid, one.pci), vm.does.get(one.pci) or vm.does.get("", "")
+            if does in ("busy", "burst") and not vm.rivals:
+                self.work[key], self.quiet[key] = self.now, 0
+            elif does in ("quiet", "held", "loading") and not vm.rivals:
+                self.quiet[key] = self.quiet.get(key, 0) + 1
+
+    def asked_rightly(self, news: News) -> None:
+        """No question without an hour that was measured quiet, whatever else happened; and never after work."""
+        assert news.lease is not None
+        first = self.policy.idle.first - timedelta(minutes=2)
+        for slot in news.slots:
+            key = (news.lease.machine, self.card(slot).pci)
+            told = timedelta(minutes=self.quiet.get(key, 0))
+            assert told >= first, f"{slot} of #{news.lease.label} was quiet for {told}"
+            worked = self.work.get(key)
+            assert worked is None or self.now - worked >= first, f"{slot} of #{news.lease.label} worked at {worked}"
+
+    def taken_rightly(self, news: News, before: Books) -> None:
+        """Nothing is taken back without terms, waiter, delivered warning and window."""
+        assert news.lease is not None and news.machine is not None
+        label = news.lease.label
+        was = (
+            before.leases[label] if label in before.leases else before.leases[label.rstrip("bcdefghijklmnopqrstuvwxy")]
+        )
+        idle, nudge, person = self.policy.idle, was.nudge, was.person
+        assert idle.nudge and was.terms.take_back and not before.paused, f"#{was.label} is taken back against its terms"
+        waiting = (r for r in before.requests.values() if r.state in WAITING and r.person != person)
+        assert any(r.rest is None for r in waiting), "nobody waits"
+        assert nudge is not None and nudge.warning and not nudge.over, "nobody was warned"
+        assert nudge.key in self.delivered, "the warning was not delivered"
+        assert self.now - self.delivered[nudge.key] >= idle.take_back_warned, "the warning was not delivered long ago"
+        assert was.active_since is not None and self.now - was.active_since >= idle.take_back_not_before
+        usual = windows.usual(news.machine, self.policy)
+        agreed = list(before.agreements.values())
+        assert windows.open_window(agreed, news.machine.uuid, self.now, usual, self.policy) is not None, (
+            "no window is open"
+        )
+        for slot in news.slots:
+            told = timedelta(minutes=self.quiet.get((was.machine, self.card(slot).pci), 0))
+            assert slot in nudge.slots and told >= idle.take_back_quiet - timedelta(minutes=2), (
+                f"{slot} was quiet for {told}"
+            )
 
     def sight(self) -> Sight:
         """What commands see: a look, and the guests' words."""
@@ -357,6 +413,8 @@ class World:
             if call.kind is CallKind.HARD_STOP or call.asked == move.shutdown_at:  # else the same is asked again
                 self.announced(move, call, agreement)
             self.not_refused(move, agreement)
+            if agreement.kind is AgreementKind.STANDING and not agreement.even_if_busy and call.asked == self.now:
+                self.nothing_runs(move)
         elif call.kind is CallKind.CHANGE and move.was_on and not move.undo and move.agreement in self.books.agreements:
             self.not_refused(move, self.books.agreements[move.agreement])
         for wish in call.takes:
@@ -366,6 +424,12 @@ class World:
                 f"{wish.slot} of #{wish.label} ({lease.state}) is taken off"
             )
             assert wish.slot in lease.slots
+
+    def nothing_runs(self, move: Move) -> None:
+        """No standing window is used while the guest reports work, or cannot be seen into."""
+        vm = next(v for v in self.vms.values() if v.uuid == move.machine)
+        seen = vm.agent and vm.inside and not vm.rivals
+        assert seen and not vm.jobs, f"{vm.name} is put off in a standing window: {vm}"
 
     def announced(self, move: Move, call: Call, agreement: Agreement) -> None:
         """All owners had a last call before it, long enough ago, for this try, and were told of a hard stop."""
@@ -489,6 +553,8 @@ class World:
         self.asked_at = {name: at - amount for name, at in self.asked_at.items()}
         self.ours = {name: at - amount for name, at in self.ours.items()}
         self.journal = [replace(a, at=a.at - amount) for a in self.journal]
+        self.work = {key: at - amount for key, at in self.work.items()}
+        self.delivered = {key: at - amount for key, at in self.delivered.items()}
         self.last_calls = [(at - amount, after, n) for at, after, n in self.last_calls]
         self.nos = [n.back(self.now) for n in self.nos]
 

@@ -15,6 +15,7 @@ from bot.domain.idle.common import WATCHED, watch_of
 from bot.domain.idle.verdict import BARE
 from bot.domain.inside import Device
 from bot.domain.leases.common import Round
+from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Card, Lease, MachineId, Reading, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
@@ -174,8 +175,11 @@ def _differs(slot: SlotId, what: str, found: bool | None, wanted: bool | None) -
 
 def _last_holder(draft: Draft, lease: Lease, slot: SlotId) -> str:
     """Who had a card before, as far as the books still know; "" they do not."""
+    since = lease.active_since or lease.since
     ended = [
-        x for x in draft.leases.values() if slot in x.slots and x.changed <= lease.since and x.label != lease.label
+        x
+        for x in draft.leases.values()
+        if slot in x.slots and x.state not in OPEN_LEASE and x.active_since is not None and x.changed <= since
     ]
     last = max(ended, key=lambda x: x.changed, default=None)
-    return last.person if last is not None and last.active_since is not None else ""
+    return last.person if last is not None else ""

@@ -65,7 +65,7 @@ def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
         if not lease.guest_seen or lease.guest_without_since is not None:
             lease = replace(lease, guest_seen=True, guest_without_since=None)
             draft.put(lease)
-    elif lease.guest_without_since is None and ctx.sight.power(lease.machine) is Power.ON:
+    elif word.inside and lease.guest_without_since is None and ctx.sight.power(lease.machine) is Power.ON:
         lease = replace(lease, guest_without_since=draft.now)
         draft.put(lease)
     if lease.guest_without_since is not None and draft.now - lease.guest_without_since >= ctx.policy.seen_in_guest:

@@ -82,7 +82,7 @@ def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
         _broken(draft, lease, "the guest reports: " + ", ".join(word.faults))
     elif bound and word is not None and word.cards >= expected:
         _activate(draft, ctx, replace(lease, guest_seen=True), On.PROVEN)
-    elif bound and word is None:
+    elif bound and (word is None or not word.inside):  # an exporter shows what it was given to see
         if lease.bound_since is None:
             draft.put(replace(lease, bound_since=draft.now))
         elif draft.now - lease.bound_since >= ctx.policy.seen_in_guest:
