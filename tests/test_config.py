@@ -203,6 +203,14 @@ def test_the_environment_switches_the_questions_on(folder: Path, monkeypatch: py
     assert (idle.nudge, idle.coverage) == (True, 0.9)
 
 
+def test_the_section_in_the_documentation_is_whole_and_shows_the_defaults(folder: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
+    block = page.partition("```toml\n[idle]\n")[2].partition("```")[0]
+    assert read(folder, "[idle]\n" + block).policy().idle == IdlePolicy()
+    left_open = block.replace("\n# expect", "\nexpect")
+    assert set(tomllib.loads(left_open)) == {f.name for f in fields(IdlePolicy)}
+
+
 CONTRARY = [
     ("first = '2 min'", '[idle] first is shorter than three readings of a guest ("3 min"), which decide nothing; write: first = "1 h"'),
     ("never_opened = '179 s'", "[idle] never_opened is shorter than three readings"),
