@@ -10,7 +10,7 @@ WORKDIR /src
 RUN python -m venv /opt/gpubot
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY bot ./bot
-RUN /opt/gpubot/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[postgres]'
+RUN /opt/gpubot/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[guest,postgres]'
 
 FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin gpubot \

@@ -4,6 +4,7 @@ The programs that it starts are stand-ins on a PATH of the test's own, so nothin
 """
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,3 +73,12 @@ def test_tools_that_cannot_be_made_fail_it_with_their_log(tree: Path) -> None:
 def test_tests_that_fail_fail_it(tree: Path, part: str) -> None:
     ran, _ = run(tree, **{part: 2})
     assert ran.returncode == 2
+
+
+def test_the_pins_of_tensorflow_are_exact_and_name_no_place(repo: Path) -> None:
+    lines = [
+        line for line in (repo / ".ci" / "tensorflow.txt").read_text("utf-8").splitlines() if not line.startswith("#")
+    ]
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
+    assert any(line.startswith("tensorflow_cpu==2.") for line in lines)
+    assert "tensorflow" not in (repo / "constraints.txt").read_text("utf-8"), "the suite needs none"

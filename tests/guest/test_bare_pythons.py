@@ -59,6 +59,18 @@ def test_each_answers_help(bare: Bare, file: Path, name: str) -> None:
     assert ran.stderr == ""
 
 
+def test_every_module_loads(bare: Bare, file: Path) -> None:
+    ran = bare.run(
+        "-c",
+        "import importlib, pkgutil, sys; sys.path.insert(0, sys.argv[1]); import bot\n"
+        "names = [m.name for m in pkgutil.walk_packages(bot.__path__, 'bot.') if not m.name.endswith('__main__')]\n"
+        "for name in names: importlib.import_module(name)\n"
+        "print(len(names))",
+        str(file / "gpubot-agent.pyz"),
+    )
+    assert ran.returncode == 0 and int(ran.stdout) > 20, ran.stderr
+
+
 def test_without_tensorflow_the_check_says_what_to_install(bare: Bare, file: Path) -> None:
     for words in ([str(file / "gpubot-check.pyz")], [str(file / "gpubot-agent.pyz"), "check"]):
         ran = bare.run(*words)

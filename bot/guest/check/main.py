@@ -83,7 +83,7 @@ def main(argv: Sequence[str], prog: str = "gpubot-check") -> int:
     begun = time.monotonic()
     found = look()
     warnings = judge.warnings(found)
-    if importlib.util.find_spec("tensorflow") is None:
+    if not _installed():
         ran, verdict = Ran(), judge.missing(found)
         if not words.json:
             print(verdict.line, file=sys.stderr)
@@ -98,6 +98,12 @@ def main(argv: Sequence[str], prog: str = "gpubot-check") -> int:
     if words.json:
         _say(json.dumps(report.as_json(found, ran, verdict, warnings, time.monotonic() - begun), allow_nan=False))
     return verdict.exit
+
+
+def _installed() -> bool:
+    """Whether TensorFlow can be imported, as far as one can say without doing it. A folder of that name without code is none."""
+    spec = importlib.util.find_spec("tensorflow")
+    return spec is not None and spec.origin is not None
 
 
 def _say(*texts: str) -> None:
