@@ -22,7 +22,7 @@ from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
 from bot.local.demo.stage import Stage, Unmet
-from bot.local.demo.stories import ONE, STORIES
+from bot.local.demo.stories import IDLE, ONE, STORIES, Story
 
 LINE = [sys.executable, "-m", "bot.cli", "demo"]
 
@@ -94,22 +94,29 @@ def all_ended(pids: dict[str, int], within: float = 20.0) -> bool:
 # ---- the story ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(300)
-def test_the_story_holds(begun: Callable[..., subprocess.Popen[str]], capsys: pytest.CaptureFixture[str]) -> None:
-    demo = begun("--story", "1")
-    said, _ = demo.communicate(timeout=280)
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("name", "story"), [("1", ONE), pytest.param("idle", IDLE, marks=pytest.mark.long)])
+def test_the_story_holds(
+    begun: Callable[..., subprocess.Popen[str]], capsys: pytest.CaptureFixture[str], name: str, story: Story
+) -> None:
+    demo = begun("--story", name)
+    said, _ = demo.communicate(timeout=380)
     assert demo.returncode == 0, said
-    assert [line.strip()[2:] for line in said.splitlines() if "✔" in line] == list(ONE.expectations)
+    assert [line.strip()[2:] for line in said.splitlines() if "✔" in line] == list(story.expectations)
     times = re.search(r"all (\d+) expectations held \((\d+) s to set up, (\d+) s to play\)", said)
-    assert times is not None and int(times[1]) == len(ONE.expectations)
+    assert times is not None and int(times[1]) == len(story.expectations)
     with capsys.disabled():
-        print(f"\nstory 1: {times[2]} s to set up, {times[3]} s to play")
+        print(f"\nstory {name}: {times[2]} s to set up, {times[3]} s to play")
     assert "—" not in said and "Traceback" not in said
     assert max(len(line) for line in said.splitlines()) <= 112, "wrapped"
     for unread in ("<!date", "<@U", "`", ":white_check_mark:", "&lt;"):
         assert unread not in said, "as a person reads it"
-    assert not _not_there(README.read_text(encoding="utf-8"), said), "README shows the story as it is now, shortened"
+    shown = README.read_text(encoding="utf-8").partition(f"\n## {TOLD[name]}\n")[2].partition("\n## ")[0]
+    assert shown and not _not_there(shown, said), "README shows the story as it is now, shortened"
 
+
+TOLD = {"1": "A story", "idle": "Cards that do nothing"}
+"""Under which heading README shows a story."""
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -121,7 +128,7 @@ def _timeless(line: str) -> str:
 
 def _not_there(readme: str, said: str) -> list[str]:
     """Lines of README's transcript that the story does not say, or not in that order."""
-    shown = readme.partition("## A story")[2].partition("```\n")[2].partition("\n```")[0].splitlines()
+    shown = readme.partition("```\n")[2].partition("\n```")[0].splitlines()
     left, missing = iter([_timeless(line) for line in said.splitlines()]), []
     for line in shown:
         if line.strip().strip("│ ") in ("", "…"):
@@ -132,18 +139,26 @@ def _not_there(readme: str, said: str) -> list[str]:
     return missing
 
 
-def test_with_one_expectation_made_wrong_it_fails_and_names_it(begun: Callable[..., subprocess.Popen[str]]) -> None:
-    spoilt = "the board counts four cards"
-    demo = begun("--story", "1", "--spoil", spoilt)
+@pytest.mark.parametrize(
+    ("name", "spoilt", "seen"),
+    [
+        ("1", "the board counts four cards", "seen: 4 cards in esx-01"),
+        ("idle", "carol waits for one", "seen: 4 cards in esx-01"),
+    ],
+)
+def test_with_one_expectation_made_wrong_it_fails_and_names_it(
+    begun: Callable[..., subprocess.Popen[str]], name: str, spoilt: str, seen: str
+) -> None:
+    demo = begun("--story", name, "--spoil", spoilt)
     said, _ = demo.communicate(timeout=100)
     assert demo.returncode == 1, said
-    assert said.splitlines()[-1] == f"Story 1 failed: this expectation did not hold: {spoilt}"
-    assert f"✘ {spoilt}\n" in said and "seen: 4 cards in esx-01" in said and f"✔ {spoilt}" not in said
+    assert said.splitlines()[-1] == f"Story {name} failed: this expectation did not hold: {spoilt}"
+    assert f"✘ {spoilt}\n" in said and seen in said and f"✔ {spoilt}" not in said
 
 
-def _marked(number: int, name: str) -> ParameterSet:
+def _marked(number: int, story: str, name: str) -> ParameterSet:
     """One in seven of them is played in the long tests, all of them in the soak."""
-    return pytest.param(name, marks=pytest.mark.long if number % 7 == 3 else pytest.mark.soak)
+    return pytest.param(story, name, marks=pytest.mark.long if number % 7 == 3 else pytest.mark.soak)
 
 
 def test_a_transcript_that_is_not_the_storys_is_seen() -> None:
@@ -160,15 +175,20 @@ def test_the_line_for_another_terminal_names_settings_and_clock(tmp_path: Path) 
     assert "gpubot say" in line or "bot.cli say" in line
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("spoilt", [_marked(n, name) for n, name in enumerate(ONE.expectations)])
-def test_any_expectation_made_wrong_fails_the_story(begun: Callable[..., subprocess.Popen[str]], spoilt: str) -> None:
-    demo = begun("--story", "1", "--spoil", spoilt)
-    said, _ = demo.communicate(timeout=280)
+SPOILT = [_marked(n, name, spoilt) for name, story in STORIES.items() for n, spoilt in enumerate(story.expectations)]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("name", "spoilt"), SPOILT)
+def test_any_expectation_made_wrong_fails_the_story(
+    begun: Callable[..., subprocess.Popen[str]], name: str, spoilt: str
+) -> None:
+    demo, expectations = begun("--story", name, "--spoil", spoilt), STORIES[name].expectations
+    said, _ = demo.communicate(timeout=380)
     assert demo.returncode == 1, said
-    assert said.splitlines()[-1] == f"Story 1 failed: this expectation did not hold: {spoilt}"
+    assert said.splitlines()[-1] == f"Story {name} failed: this expectation did not hold: {spoilt}"
     met = [line.strip()[2:] for line in said.splitlines() if "✔" in line]
-    assert met == list(ONE.expectations[: ONE.expectations.index(spoilt)]), "it ends there"
+    assert met == list(expectations[: expectations.index(spoilt)]), "it ends there"
 
 
 # ---- expectations -------------------------------------------------------------------------------------------------
@@ -192,7 +212,7 @@ def played(tmp_path: Path) -> Callable[..., Played]:
     return made
 
 
-@pytest.mark.parametrize("name", ONE.expectations)
+@pytest.mark.parametrize("name", [name for story in STORIES.values() for name in story.expectations])
 def test_each_expectation_can_fail_by_what_is_seen_and_by_being_spoilt(
     played: Callable[..., Played], name: str
 ) -> None:
@@ -262,7 +282,7 @@ def test_a_speed_that_is_none_is_refused(speed: str) -> None:
 
 
 def test_an_unknown_story_and_an_unknown_expectation_are_said_before_anything_starts() -> None:
-    assert refused("--story", "7").strip() == "There is no story 7; there is: 1"
+    assert refused("--story", "7").strip() == "There is no story 7; there is: 1, idle"
     assert "near it:\n  bob is told his place" in refused("--story", "1", "--spoil", "bob is told his plaice")
     listed = refused("--story", "1", "--spoil", "xyzzy")
     assert all(f"\n  {name}\n" in listed for name in ONE.expectations)

@@ -33,7 +33,8 @@ TRY = (
     "Try, in #gpu, one after the other:",
     "  1. as ada   /gpu request 1 restart now   choose vm-python; the card goes in, told step by step",
     "  2. as bob   /gpu request 4               in line: ada has one; say yes to the restart, then  /gpu why",
-    "  3. as ada   /gpu release now             her card goes to bob, and the free ones with it",
+    "  3. as ada   leave the card unused, or start a notebook in vm-python at the right: an hour later she is asked",
+    "              whether she still needs it, with a button that gives it to bob",
 )
 """What a newcomer is told to try."""
 

@@ -99,7 +99,7 @@ function vmNode(vm) {
     vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci), (guest.cards ?? []).includes(pci) ? null : el("small", {}, "not seen inside")))) : null,
     ...(guest.conditions ?? []).map((name) => el("p", { class: "condition" }, name, actButton(vm, `well-${name}`, "end", "condition", { name, on: false }))),
     logins.length ? el("p", { class: "quiet" }, `logged in: ${logins.map((one) => one.user ?? one).join(", ")}`) : null,
-    ...jobs.map((job) => el("p", { class: "job", title: job.what ?? "" }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}${named(job) ? ` · ${job.do}` : ""}`),
+    ...jobs.map((job) => el("p", { class: "job", title: [job.name, job.what].filter(Boolean).join(": ") }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}${named(job) ? ` · ${job.do}` : ""}`),
       actButton(vm, `end-${job.pid}`, "end", `job?pid=${job.pid}`, null, "DELETE"))),
     el("div", { class: "acts" }, ...acts(vm, guest)), more(vm, guest));
 }
