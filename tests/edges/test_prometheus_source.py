@@ -111,6 +111,32 @@ def test_a_restart_of_the_bot_is_no_boot_of_the_guest(house: House, pages: Pages
     assert after.first_at == before.at
 
 
+def test_what_changed_while_the_bot_was_away_begins_a_boot(house: House, pages: Pages) -> None:
+    """A card that came meanwhile came while the machine was off; after a long time nobody knows."""
+    how = {"targets": {"vm-python": pages.put("/metrics", dcgm(U1))}}
+    first = house.minute(house.source(**how))[M1]
+    pages.put("/metrics", dcgm(U1) + dcgm(U2))
+    second = house.minute(house.source(**how))[M1]
+    house.clock.pass_(600 * S)
+    third = house.minute(house.source(**how))[M1]
+    assert len({first.boot_id, second.boot_id, third.boot_id}) == 3
+    assert (second.first_at, third.first_at) == (second.at, third.at)
+
+
+def test_cards_whose_numbers_are_old_are_still_there(house: House, pages: Pages) -> None:
+    """How many cards the guest has is not told by series that end."""
+    source = house.source(targets={"vm-python": pages.put("/metrics", dcgm(U1) + dcgm(U2))})
+    house.minute(source)
+    pages.put("/metrics", dcgm(U1))
+    r = house.minute(source)[M1]
+    assert (r.cards, [d.stale for d in r.devices]) == (2, [False, True])
+
+
+def test_an_exporter_that_shows_no_card_does_not_speak(house: House, pages: Pages) -> None:
+    url = pages.put("/metrics", "nvidia_smi_last_collect_success 1\n")
+    assert house.minute(house.source(targets={"vm-python": url})) == {}
+
+
 def test_one_targets_failure_touches_no_other(house: House, pages: Pages, caplog: pytest.LogCaptureFixture) -> None:
     """Nobody there, an error, too much, no page, a page of somebody else: each is counted and logged once, and the good one is told."""
     pages.at["/large"] = Served(b"# " + b"x" * 70_000 + b"\n" + dcgm().encode())

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from bot.domain.inside import Device
 from bot.domain.model import Books, MachineId, Reading
 from bot.domain.speakers import OUTSIDE, counts
 from bot.edges.telemetry.prometheus.ask import ANSWER_MAX, PAGE_MAX, Asker, NoAnswer
@@ -236,15 +237,19 @@ class PrometheusSource:
     def _keep(self, machine: MachineId, said: Sequence[Word], now: datetime, last: Reading | None) -> bool:
         """Whether a round would act otherwise because of it."""
         devices = together([d for word in said for d in word.devices])
-        seen = [d for d in devices if not d.stale]
-        voice = self._voice(machine, said, now, last)
+        if not devices:
+            return False  # an exporter that shows no card has not looked, or may not see it: it does not speak for the guest
+        again = any(word.restarted for word in said) or not self._goes_on(devices, now, last)
+        voice = self._voice(machine, max(word.started for word in said), again, now, last)
         reading = Reading(
             machine=machine,
             at=now,
             boot_id=voice.boot_id,
             seq=voice.seq,
             stopping=False,
-            cards=len(seen),
+            cards=len(
+                devices
+            ),  # also those whose numbers are old, or missing: that is no word that the guest lacks them
             faults=tuple(f"{d.name}: {d.fault}" for d in devices if d.fault),
             interval_s=self._how.interval.total_seconds(),
             devices=devices,
@@ -259,11 +264,16 @@ class PrometheusSource:
             reading.faults,
         )
 
-    def _voice(self, machine: MachineId, said: Sequence[Word], now: datetime, last: Reading | None) -> _Voice:
+    def _goes_on(self, devices: Sequence[Device], now: datetime, last: Reading | None) -> bool:
+        """Whether the machine may still be in the boot of its last word, as far as that tells (this process may just have begun)."""
+        if last is None or not timedelta() <= now - last.at <= 2 * self._how.interval:
+            return False
+        return {d.uuid for d in devices} <= {d.uuid for d in last.devices}
+
+    def _voice(self, machine: MachineId, started: int, again: bool, now: datetime, last: Reading | None) -> _Voice:
         """The boot id goes on (also over a restart of the bot) until the exporter, or what it runs on, begins anew or an agent spoke."""
-        start = f"{OUTSIDE}{max(word.started for word in said)}-"
-        ours = last is not None and last.boot_id.startswith(start) and not any(word.restarted for word in said)
-        if ours and last is not None:
+        start = f"{OUTSIDE}{started}-"
+        if last is not None and last.boot_id.startswith(start) and not again:
             voice = _Voice(last.boot_id, last.seq + 1)
         else:
             known = self._voices.get(machine)
