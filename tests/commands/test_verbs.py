@@ -45,6 +45,7 @@ def test_the_verbs_of_the_design_are_all_there() -> None:
         "extend",
         "why",
         "keep",
+        "using",
         "help",
         "adopt",
         "letgo",

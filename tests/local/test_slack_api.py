@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,28 @@ def test_people_have_zones_and_admins(slack: LocalSlack, client: WebClient) -> N
     assert new["id"] == "UEVE000001" and new["id"] in client.conversations_members(channel=slack.channel)["members"]
     assert client.users_lookupByEmail(email="eve@example.com")["user"]["id"] == new["id"]
     assert refused(client.users_info, user="UNOBODY001")["error"] == "user_not_found"
+
+
+def test_do_not_disturb_is_told_by_peoples_watches_and_a_snooze_is_not_told_to_others(
+    slack: LocalSlack, client: WebClient
+) -> None:
+    bob = slack.drive.person("bob")["id"]
+    assert client.dnd_info(user=bob).data == {
+        "ok": True,
+        "dnd_enabled": False,
+        "next_dnd_start_ts": 1,
+        "next_dnd_end_ts": 1,
+    }
+    slack.drive.person("bob", dnd=True)
+    told = client.dnd_info(user=bob)
+    assert told["dnd_enabled"] and told["next_dnd_start_ts"] <= time.time() < told["next_dnd_end_ts"]
+    until = int(time.time()) + 7200
+    slack.drive.person("bob", dnd_until=until)
+    told = client.dnd_info(user=bob)
+    assert (told["next_dnd_end_ts"], told.get("snooze_enabled")) == (until, None)
+    slack.drive.person("bob", dnd_until=until - 7300)
+    assert not client.dnd_info(user=bob)["dnd_enabled"], "it is over"
+    assert refused(client.dnd_info, user="UNOBODY0001")["error"] == "user_not_found"
 
 
 def test_lists_come_in_pages(slack: LocalSlack, client: WebClient) -> None:

@@ -12,7 +12,7 @@ from tests.service.words_rules import NO_WORDS, VERBS
 THINGS = frozenset({RefKind.LABEL, RefKind.CARD, RefKind.MOVE})
 """What can be over."""
 
-OF_A_NUMBER = frozenset({"release", "accept", "pass", "keep", "extend", "force release"})
+OF_A_NUMBER = frozenset({"release", "accept", "pass", "keep", "using", "extend", "force release"})
 """Verbs that are about one number or card, and never about whatever there is."""
 
 
