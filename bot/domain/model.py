@@ -545,7 +545,7 @@ class Reading:
     """The latest word of a guest about itself."""
 
     machine: MachineId  # which
-    at: datetime  # the bot's clock when it arrived
+    at: datetime  # the bot's clock when it arrived; as the latest word of its machine, when it was measured
     boot_id: str  # new at each boot
     seq: int  # counts within a boot
     stopping: bool  # the guest is going down
@@ -558,7 +558,7 @@ class Reading:
     )
     first_at: datetime | None = None  # first word of this boot
     interval_s: float = 60.0  # seconds that it covers
-    late_s: float = 0.0  # seconds that it waited in the guest, by the guest's own monotonic clock
+    late_s: float = 0.0  # seconds between: that it waited in the guest, by the guest's own monotonic clock
     skew_s: float = 0.0  # the guest's clock against the bot's (positive: ahead); for the log only
     devices: tuple[Device, ...] = ()  # the cards in detail; empty from an agent that tells no more than ``cards``
     inside: bool = True  # it tells logins and jobs; False: a source that sees the cards alone

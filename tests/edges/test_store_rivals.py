@@ -159,3 +159,16 @@ def test_what_waited_in_the_guest_says_not_since_when_it_is_free(store: SqlStore
     for n in range(1, 4):
         store.take_reading(reading(1 + n, at=NOW + n * MIN, late_s=late))
         assert now(store).free_since == NOW + n * MIN
+
+
+def test_what_waited_in_the_guest_is_as_old_as_it_is(store: SqlStore) -> None:
+    """Else a machine on which something began to run meanwhile would count as quiet until the last of what waited has come."""
+    store.take_reading(reading(1, at=NOW))
+    for n in range(1, 4):
+        store.take_reading(reading(1 + n, at=NOW + 240 * MIN, late_s=(240 - n) * 60.0))
+        assert now(store).at == NOW + n * MIN
+    assert [(m.at, m.end) for m in store.minutes(0)][1:] == [(NOW + 240 * MIN, NOW + n * MIN) for n in range(1, 4)]
+    store.take_reading(reading(5, at=NOW + 241 * MIN))
+    assert now(store).at == NOW + 241 * MIN
+    assert not store.take_reading(reading(5, at=NOW + 242 * MIN, late_s=60.0)), "sent again"
+    assert now(store).rivals is None

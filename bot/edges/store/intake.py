@@ -121,7 +121,9 @@ def _listened_to(last: Reading | None, boots: Mapping[str, _Boot]) -> _Listened 
         return None
     if last.inside:
         boot = boots.get(speaker(last))
-        return _Listened(speaker(last), boot.first_at if boot is not None else last.first_at or last.at, last.at)
+        return _Listened(
+            speaker(last), boot.first_at if boot is not None else last.first_at or last.at, last.agent_at or last.at
+        )
     agents = [(boot.first_at, who) for who, boot in boots.items() if not who.startswith("/")]
     if not agents:
         return None
@@ -155,7 +157,8 @@ def _next(connection: Connection, reading: Reading, last: Reading | None, first_
     if same is not None and (done.check is None or _again(same.check_at, done.check_at, same.check == done.check)):
         done = replace(done, check=same.check, check_at=same.check_at)
     minutes.add(connection, done)
-    return Taken(True, done)
+    # What waited in the guest for an hour tells how it was then: as the latest word it is an hour old.
+    return Taken(True, replace(done, at=_end(done), late_s=0.0) if done.late_s else done)
 
 
 def _stays(before: Reading | None, now: Reading) -> bool:
