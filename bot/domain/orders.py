@@ -52,7 +52,7 @@ def given(
         for order in _of_move(before.moves.get(move.number), move, last, now):
             found[move.machine, order] = None
     for lease in after.leases.values():
-        if _came(lease) and not _came(before.leases.get(lease.label)):
+        if _came(before.leases.get(lease.label), lease):
             found[lease.machine, Order.QUICK_CHECK] = None
     return tuple((machine, order) for machine, order in found if order in _allowed(readings.get(machine)))
 
@@ -72,15 +72,15 @@ def _of_move(before: Move | None, move: Move, last: datetime | None, now: dateti
         yield Order.INTERVAL_NORMAL
 
 
-def _came(lease: Lease | None) -> bool:
-    """Whether its cards came by a restart and are seen in the guest, and nothing has computed on them yet."""
-    return (
-        lease is not None
-        and lease.state is LeaseState.ACTIVE
-        and lease.bound_since is not None
-        and lease.seen_guest is not None
-        and lease.computed is None
-    )
+def _came(before: Lease | None, lease: Lease) -> bool:
+    """Whether its cards, which came by a restart, are now seen in the guest, and nothing has computed on them yet."""
+    if not _waits_for_work(lease) or before is None or _waits_for_work(before):
+        return False
+    return before.state is LeaseState.MOVING or lease.bound_since is not None
+
+
+def _waits_for_work(lease: Lease) -> bool:
+    return lease.state is LeaseState.ACTIVE and lease.seen_guest is not None and lease.computed is None
 
 
 def _allowed(word: Reading | None) -> frozenset[str]:

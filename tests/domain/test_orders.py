@@ -14,7 +14,7 @@ M = "uuid-1"
 ALL = frozenset(order.value for order in Order)
 PLANNED = Move(1, M, MoveState.PLANNED, (), NOW, NOW)
 CALLED = replace(PLANNED, last_call=NOW, last_call_for=NOW + 600 * S, announced=NOW + 600 * S)
-LEASE = Lease("1", 1, "U1", M, "T4", ("T4-1",), LeaseState.ACTIVE, Terms(), NOW, NOW, bound_since=NOW)
+LEASE = Lease("1", 1, "U1", M, "T4", ("T4-1",), LeaseState.ACTIVE, Terms(), NOW, NOW)
 
 
 def books(*values: Move | Lease) -> Books:
@@ -97,14 +97,19 @@ def test_one_that_was_called_off() -> None:
 
 
 def test_cards_that_came_are_checked_once() -> None:
-    seen = replace(LEASE, seen_guest=NOW)
-    assert asked(books(LEASE), books(LEASE)) == [], "not seen in the guest yet"
-    assert asked(books(LEASE), books(seen)) == [Order.QUICK_CHECK]
-    assert asked(books(replace(LEASE, state=LeaseState.MOVING)), books(seen)) == [Order.QUICK_CHECK]
+    moving, seen = replace(LEASE, state=LeaseState.MOVING), replace(LEASE, seen_guest=NOW)
+    assert asked(books(moving), books(LEASE)) == [], "not seen in the guest yet"
+    assert asked(books(moving), books(seen)) == [Order.QUICK_CHECK]
     assert asked(books(seen), books(seen)) == []
     assert asked(books(seen), books(replace(seen, computed=NOW))) == []
 
 
+def test_cards_that_are_seen_late_are_checked_then() -> None:
+    unseen = replace(LEASE, bound_since=NOW)
+    assert asked(books(unseen), books(replace(unseen, seen_guest=NOW))) == [Order.QUICK_CHECK]
+
+
 def test_cards_that_compute_or_were_there_before_are_not_checked() -> None:
-    assert asked(books(LEASE), books(replace(LEASE, seen_guest=NOW, computed=NOW))) == []
-    assert asked(books(), books(replace(LEASE, seen_guest=NOW, bound_since=None))) == [], "claimed where they were"
+    moving, seen = replace(LEASE, state=LeaseState.MOVING), replace(LEASE, seen_guest=NOW)
+    assert asked(books(moving), books(replace(seen, computed=NOW))) == []
+    assert asked(books(), books(seen)) == asked(books(LEASE), books(seen)) == [], "claimed where they were"
