@@ -17,6 +17,7 @@ JOBS ?= 2
 ARGS ?=
 SPEED ?=
 STORY ?=
+AGENT_SECONDS ?= 120
 
 # The newest one that really runs: a name on the PATH may be a shim for a version that is not installed, and a system's
 # Python may lack what makes an environment.
@@ -70,6 +71,7 @@ bench: $(READY)
 	@$(BIN)/python -m bench.verdicts
 	@$(BIN)/python -m bench.intake
 	@$(BIN)/python -m bench.commands
+	@$(BIN)/python -m bench.agent $(AGENT_SECONDS)
 
 picture: $(READY)
 	@$(BIN)/python -m tests.story.picture docs/page.png

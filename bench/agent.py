@@ -1,7 +1,8 @@
 """What the agent of a guest costs: its share of one core, and its memory.
 
 The real agent as a process, at its real pace, with the fake NVML of the tests (two cards that work) and a receiver behind TLS.
-``python -m bench.agent [SECONDS]`` prints both and ends with 1 if a target is missed; ``make bench`` runs it for as long as SECONDS says.
+``python -m bench.agent [SECONDS]`` prints both and ends with 1 if a target is missed; ``make bench`` runs it for
+AGENT_SECONDS.
 """
 
 from __future__ import annotations

@@ -135,6 +135,35 @@ def test_the_hardware_counter_tells_under_mig_where_it_is_offered(guest: Guest, 
     assert [part["active_max"] for part in one["parts"]] == [37.5, 0]
 
 
+def test_a_card_that_is_cut_while_the_agent_looks_is_looked_at_anew(
+    guest: Guest, fake: Fake, receiver: Receiver
+) -> None:
+    whole = {**T4, "mig": 0}
+    fake.set([whole])
+    guest.start()
+    assert card(receiver.fresh())["mig"] is False
+    fake.set([MIG])
+    told = receiver.wait(lambda r: card(r)["mig"] is True, since=len(receiver.readings))
+    assert len(card(told)["parts"]) == 2
+    fake.set([{key: value for key, value in MIG.items() if not key.startswith("mig.2")}])
+    assert receiver.wait(lambda r: len(card(r)["parts"]) == 1, since=len(receiver.readings))
+    fake.set([whole])
+    again = receiver.wait(lambda r: card(r)["util_max"] == 0, since=len(receiver.readings))
+    assert "parts" not in card(again)
+    before = len(fake.calls())
+    receiver.fresh()
+    assert len(fake.calls()) == before  # once each, not again and again
+
+
+def test_a_card_that_comes_after_its_driver_is_found(guest: Guest, fake: Fake, receiver: Receiver) -> None:
+    fake.set([])
+    guest.start()
+    told = receiver.fresh()
+    assert (told["cards"], told["no_driver"], told["driver"]) == ([], None, "550.90.07")
+    fake.set([T4])
+    assert receiver.wait(lambda r: len(r["cards"]) == 1, since=len(receiver.readings))
+
+
 VGPU = {**T4, "name": "GRID T4-8Q", "virtual": 2, "energy_mj": None, "power_mw": None, "ecc": None, "licensed": 0}
 
 

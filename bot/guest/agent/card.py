@@ -251,6 +251,15 @@ class Card:
         self.tally, self.xid = Tally(), None
         return made
 
+    def cut_anew(self) -> bool:
+        """Whether MIG was switched, or its devices are others: then all that is known of the card is of before."""
+        mode = self.value("DeviceGetMigMode", self.handle)
+        if mode is None:
+            return False
+        if bool(mode[0]) != bool(self.mig):
+            return True
+        return bool(self.mig) and [part.uuid for part in self._parts()] != [part.uuid for part in self.parts]
+
     def bare(self) -> dict[str, Any]:
         """What is known without asking: its identity, and what can be measured."""
         return {

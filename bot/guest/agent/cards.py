@@ -62,6 +62,7 @@ class Cards(threading.Thread):
         self._open_at = self._next_try = float("-inf")
         self._lost_wait = REOPEN_S
         self._settled = False
+        self._anew = False  # a card was cut anew: what is known of it is of before
         self.beat = clock.now()  # when the driver last answered
         self.opened_once = False
 
@@ -127,7 +128,8 @@ class Cards(threading.Thread):
             self._open()
             return
         try:
-            if self._faults and self.beat >= self._next_try:
+            lacking = bool(self._faults) or not self._cards
+            if self._anew or (lacking and self.beat >= self._next_try):
                 self._reopen()
             else:
                 self._sample()
@@ -184,6 +186,7 @@ class Cards(threading.Thread):
             try:
                 self._fetch_events()
                 told = self._each(lambda card: card.told(now))
+                self._anew = any(self._each(Card.cut_anew))
             except Gone as gone:
                 self._driver_gone(gone)
         seen = {card["uuid"] for card in told}
@@ -235,20 +238,20 @@ class Cards(threading.Thread):
             log.info("%s answers again", uuid)
             del self._faults[uuid]
         self._known.update({card.uuid: card.bare() for card in self._cards})
-        self._next_try = self._clock.now() + (self._lost_wait if self._faults else REOPEN_S)
+        self._next_try = self._clock.now() + (self._lost_wait if self._faults or not self._cards else REOPEN_S)
         self._watch_events()
 
     def _reopen(self) -> None:
-        """The driver is asked anew which cards there are: a handle of a lost card stays lost. Less often each time."""
+        """The driver is asked anew which cards there are: a handle of a lost card stays lost. Less often each time that one is lacking."""
         old = {card.uuid: card for card in self._cards}
         self._close()
-        self._next_try = float("-inf")
+        self._anew, self._next_try = False, float("-inf")
         faults = dict(self._faults)
         self._open()
         for card in self._cards:
             if card.uuid in old:
                 card.carry(old[card.uuid])
-        self._lost_wait = min(2 * self._lost_wait, LOST_MOST_S) if self._faults else REOPEN_S
+        self._lost_wait = min(2 * self._lost_wait, LOST_MOST_S) if self._faults or not self._cards else REOPEN_S
         if faults != self._faults:
             self._changed()
 
