@@ -205,6 +205,19 @@ def test_a_card_that_was_lost_before_the_agent_came(guest: Guest, fake: Fake, re
     assert (one["uuid"], one["fault"], one["processes"]) == ("", "lost: GPU is lost", None)
 
 
+def test_a_driver_whose_card_fails_it_at_the_start_is_no_missing_driver(
+    guest: Guest, fake: Fake, receiver: Receiver
+) -> None:
+    guest.start()
+    receiver.fresh()
+    fake.set([{**T4, "lost": 15}], init=15)
+    told = receiver.wait(lambda r: len(fake.calls()) >= 3 and bool(r["cards"]), since=len(receiver.readings) + 1)
+    assert told["no_driver"] is None
+    assert (card(told)["uuid"], card(told)["fault"]) == (T4["uuid"], "lost: GPU is lost")
+    fake.set([T4])
+    assert receiver.wait(lambda r: card(r)["fault"] is None, since=len(receiver.readings) + 1)
+
+
 def test_an_error_of_the_driver_is_told_once_and_stands_as_a_fault(
     guest: Guest, fake: Fake, receiver: Receiver
 ) -> None:

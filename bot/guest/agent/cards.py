@@ -208,6 +208,11 @@ class Cards(threading.Thread):
         except Gone as gone:
             self._driver_gone(gone)
             return
+        except Lost as error:
+            self._faults = {uuid: lost_words(error) for uuid in self._known}
+            self._unnamed = [] if self._known else [lost_words(error)]
+            self._no_driver = None
+            return
         if self._no_driver is not None:
             self._changed()
         self._no_driver, self.opened_once = None, True

@@ -57,7 +57,7 @@ class Nvml:
         self._lib: Any = None
 
     def open(self) -> None:
-        """Raises Gone with the reason why there is nothing to open."""
+        """Raises Gone with the reason why there is nothing to open, or Lost: there is a driver, and its card fails it."""
         try:
             import pynvml
         except ImportError:
@@ -67,6 +67,8 @@ class Nvml:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
             code = error.value
+            if code in (_LOST, _RESET_REQUIRED):
+                raise Lost(str(error)) from None
             reason = {_NO_LIBRARY: NO_LIBRARY, _MISMATCH: MISMATCH}.get(code, NOT_LOADED)
             raise Gone(reason, str(error)) from None
         self.is_open = True
