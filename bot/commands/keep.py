@@ -29,7 +29,7 @@ EXAMPLES = (
     ("keep #12 until fri 18:00", "until then; one on its way back is yours for longer, too"),
 )
 
-HINT = "keep, keep T4-1, keep T4-1 4h because TEXT, keep #12 until fri 18:00"
+HINT = "keep, keep T4-1, keep T4-1 4h because the demo is at three, keep #12 until fri 18:00"
 TAKES = Takes(length=True, refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 SNOOZE = timedelta(hours=2)

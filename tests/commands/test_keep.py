@@ -63,6 +63,7 @@ def test_more_than_a_day_needs_a_reason_and_nothing_is_lost(house: QuietHouse) -
     before = house.books
     reply = house.say("ada", "keep T4-1 30h")
     assert not reply.ok and "without a reason" in text_of(reply) and "keep T4-1 30h because" in text_of(reply)
+    assert not any("TEXT" in b.says for b in reply.buttons), "a reason is typed, not pressed"
     assert house.books == before
     assert house.say("ada", "keep T4-1 30h because the demo").ok
 

@@ -30,7 +30,9 @@ def test_the_question_comes_with_its_evidence_and_is_answered_by_its_button(hous
     assert "then I was wrong: I do not ask about T4-1 and T4-2 again" in text_of(reply)
     assert "1 of my 1 questions this month" in text_of(reply)
     house.round()
-    assert text_of(house.question()).startswith("Thank you, U1ADA, then I was wrong. I will not ask about T4-1"), "the question is edited"
+    assert text_of(house.question()).startswith("Thank you, U1ADA, then I was wrong. I will not ask about T4-1"), (
+        "the question is edited"
+    )
     posts = len(house.voice.posts)
     house.pass_time(130)
     assert [text_of(r) for to, r in house.voice.posts[posts:] if to == ADA and "done nothing" in text_of(r)] == []
@@ -63,6 +65,18 @@ def test_a_card_that_was_not_asked_about_is_silenced_and_no_false_alarm(house: Q
     reply = house.say("ada", "using T4-1")
     assert reply.ok and "wrong" not in text_of(reply) and "false alarm" not in text_of(reply)
     assert idle.rate(house.books.numbers, house.clock.now()) == (0, 0)
+
+
+def test_who_was_not_asked_is_not_told_that_i_was_wrong(tmp_path: Path) -> None:
+    house = QuietHouse(tmp_path, nudge=False)
+    house.lend("vm-python", "T4-1")
+    house.round()
+    house.say("bob", "request 4")
+    house.pass_time(66)
+    assert house.books.numbers.get("would nudge", 0) == 1, "it would have been asked about"
+    reply = house.say("ada", "using T4-1")
+    assert reply.ok and "wrong" not in text_of(reply) and "false alarm" not in text_of(reply)
+    house.close()
 
 
 NO = [

@@ -22,6 +22,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
+from bot.domain.policy import IdlePolicy
 from bot.service import words
 from bot.service.ports import Reply
 from tests.service import words_cases as w
@@ -37,6 +38,18 @@ def says(reply: Reply) -> list[str]:
 
 
 # ---- asked ---------------------------------------------------------------------------------------------------------
+
+
+def test_that_a_quiet_card_may_be_taken_back_is_said_before_it_is_taken() -> None:
+    asked = w.request(asked=w.NOW)
+    off = w.scene(asked, w.lease())
+    assert "after a warning" not in w.text(words.requested(off, asked)), "questions are off"
+    on = replace(off, policy=replace(off.policy, idle=IdlePolicy(nudge=True)))
+    said = w.text(words.requested(on, asked))
+    assert (
+        "Quiet for 2 h 45 while somebody waits, it goes back after a warning, in a restart time that you agreed to."
+        in said
+    )
 
 
 def test_a_request_that_waits_is_told_its_place_times_fact_restart_terms_and_asked() -> None:

@@ -260,11 +260,18 @@ def clock_change(scene: Scene, *said: datetime | None) -> LineOf | None:
 
 
 def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
-    """The terms in one line."""
+    """The terms in one line; where questions about quiet cards are on, that one may be taken back."""
+    idle = scene.policy.idle
+    quiet = span_of(max(idle.take_back_quiet, idle.second + idle.take_back_warned))
+    sooner = (
+        f" Quiet for {quiet} while somebody waits, it goes back after a warning, in a restart time that you agreed to."
+        if idle.nudge
+        else ""
+    )
     return ln(
         "Terms: back at its end if somebody waits. For that "
         f"{name_of(machine)} restarts when you say; {span_of(scene.policy.stuck_return)} late, in its next night "
-        f"({clock_words(scene.policy)}), announced before."
+        f"({clock_words(scene.policy)}), announced before.{sooner}"
     )
 
 

@@ -38,7 +38,7 @@ def used(
     slots = [s for _, some in asked for s in some]
     holders = list(dict.fromkeys(x.person for x, _ in asked))
     own = holders == [person]
-    wrong = any(x.nudge is not None for x, _ in asked)
+    wrong = any(x.nudge is not None and x.nudge.wrong and set(some) & set(x.nudge.slots) for x, some in asked)
     n = len(slots)
     thanks = "Thank you, then I was wrong: I" if wrong else "Thank you: I"
     whose = f"while you have {it_them(n)}" if own else f"while {'they are' if n > 1 else 'it is'} lent"

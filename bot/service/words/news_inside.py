@@ -40,7 +40,8 @@ def cannot_see(t: Telling) -> Reply:
         )  # fmt: skip
     return say(
         head(f"I cannot see {'your cards' if t.many else 'your card'} ", t.cards, f" in {t.vm}", since, "."),
-        ln(
+        _driver(t)
+        or ln(
             f"That is no reproach: perhaps you work on {them}. But the agent in {t.vm} is silent or does not see {them}. Please look: ",
             Code("systemctl status gpubot-agent"),
             ".",
@@ -50,6 +51,21 @@ def cannot_see(t: Telling) -> Reply:
         else ln("Nothing happens to your cards by that. If it lasts a day, the admins hear it too."),
         buttons=(MINE, give_back(t, f"Give {them} back")),
     )
+
+
+def _driver(t: Telling) -> LineOf | None:
+    """What an agent that speaks says of the driver; None: it is silent, or the driver is there."""
+    word = t.item.inside
+    if word is None or abs(t.now - word.at) > t.policy.reading_stale or word.no_driver not in _NO_DRIVER:
+        return None
+    return ln(f"Its agent speaks, but {_NO_DRIVER[word.no_driver].format(vm=t.vm)}.")
+
+
+_NO_DRIVER = {
+    "mismatch": "the driver was updated while it ran: a restart of {vm} mends that",
+    "not loaded": "the driver is not loaded in {vm}: a restart, or an installation anew, may mend that",
+    "no library": "no driver is installed in {vm}",
+}
 
 
 def guest_fault(t: Telling) -> Reply:

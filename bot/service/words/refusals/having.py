@@ -83,7 +83,10 @@ def too_long(f: Facts, policy: Policy) -> Reply:
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
         ln("What works: ", command(policy, works), ".") if works else ln("What works: a shorter time."),
         NOTHING,
-        buttons=(button(tidy(works, 60), works) if works else None, MINE),
+        buttons=(
+            button(tidy(works, 60), works) if works and "TEXT" not in works else None,
+            MINE,
+        ),  # TEXT is to be typed
     )
 
 
