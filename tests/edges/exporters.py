@@ -58,6 +58,7 @@ class Pages:
         self.at: dict[str, Served] = {}
         self.asked: list[tuple[str, dict[str, list[str]], dict[str, str]]] = []
         self.url = ""
+        self.hold: threading.Event | None = None  # no answer before it is set
 
     def put(self, path: str, text: str, status: int = 200, **headers: str) -> str:
         """Serve a text there; its address."""
@@ -83,6 +84,8 @@ def serving() -> Iterator[Pages]:
         def do_GET(self) -> None:
             split = urlsplit(self.path)
             pages.asked.append((split.path, parse_qs(split.query), {k.lower(): v for k, v in self.headers.items()}))
+            if pages.hold is not None:
+                pages.hold.wait(30)
             served = pages.at.get(split.path, Served(status=404))
             self.send_response(served.status)
             for name, value in served.headers.items():

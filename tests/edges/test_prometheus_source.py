@@ -387,6 +387,20 @@ def test_the_thread_goes_on_and_ends(house: House, pages: Pages) -> None:
     assert "prometheus" not in {t.name for t in threading.enumerate()}
 
 
+def test_it_ends_in_silence_while_an_answer_is_awaited(
+    house: House, pages: Pages, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = threading.Event()
+    pages.hold = gate
+    source = house.source(targets={"vm-python": pages.put("/metrics", dcgm())})
+    source.start()
+    until(lambda: bool(pages.asked), "the exporter is asked")
+    source.stop()
+    gate.set()
+    until(lambda: house.counted.total() == 1, "the request is over")
+    assert "Traceback" not in caplog.text
+
+
 def test_the_thread_outlives_a_store_in_trouble(
     house: House, pages: Pages, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

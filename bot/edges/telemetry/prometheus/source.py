@@ -145,7 +145,8 @@ class PrometheusSource:
             except StoreTrouble as trouble:
                 log.error("what exporters said cannot be kept: %s", trouble)
             except Exception:  # this thread must outlive whatever one answer does to it
-                log.exception("a scrape failed")
+                if not self._stop.is_set():  # what is closed under a request fails, and is nobody's trouble
+                    log.exception("a scrape failed")
 
     # ---- asking
 
@@ -194,7 +195,8 @@ class PrometheusSource:
         except Unreadable as no:
             outcome, why = "malformed", f"answered what cannot be read: {no}"
         except Exception:  # whatever a stranger's answer does, the other targets are asked
-            log.exception("%s: not understood", whom)
+            if not self._stop.is_set():
+                log.exception("%s: not understood", whom)
         finally:
             self._count(what, outcome, time.monotonic() - began)
             if outcome != "failed":
