@@ -83,7 +83,7 @@ def test_who_waits_is_named_with_since_when() -> None:
 
 
 def test_the_second_question_is_announced_with_its_time_and_that_nothing_moves_unagreed() -> None:
-    assert "I ask once more at 15:40. It moves only in a restart that you agreed to." in w.text(asked())
+    assert "I ask once more after 15:40. It moves only in a restart that you agreed to." in w.text(asked())
 
 
 def test_when_nobody_waits_it_is_one_light_question() -> None:
@@ -139,6 +139,18 @@ def test_hints_say_what_to_mend() -> None:
     assert "nvidia-smi -pm" not in w.text(asked(inside=w.reading(w.device(persistence=None))))
     assert "has no licence" in w.text(asked(inside=w.reading(w.device(licence="Unlicensed (Restricted)"))))
     assert "licence" not in w.text(asked(inside=w.reading(w.device(licence="Licensed (Expiry: 2027-1-1)"))))
+
+
+def test_a_question_with_all_that_can_be_said_of_it_is_still_read() -> None:
+    name = "an-environment-of-somebody/bin/python -m a_module_with_a_long_name"
+    odd = w.device(
+        processes=(Process(4_194_303, "a" * 32, name, 9000.0), w.NOTEBOOK), persistence=False, licence="unlicensed"
+    )
+    clocks = w.watch(loading=True, quiet_s=3000.0, quarters=w.quarters("897897891......0"))
+    reply = asked(w.watch("T4-2", verdict=Verdict.BUSY), watches=(clocks,), inside=w.reading(odd))
+    assert "bob has been waiting" in w.text(reply) and "I ask once more after" in w.text(reply), (
+        "what matters most stays"
+    )
 
 
 # ---- the bar line
@@ -244,3 +256,25 @@ def test_the_evidence_names_the_lines_to_write() -> None:
     said = w.text(words.news(item, w.books(), w.NOW, w.POLICY))
     assert said.startswith("In 5 working days I would have asked 12 times about quiet cards.")
     assert "[idle]" in said and "nudge = true" in said and "gpubot.toml" in said
+
+
+# ---- what is not seen
+
+
+@pytest.mark.parametrize(
+    ("no_driver", "age", "shown"),
+    [
+        ("", 1, "systemctl status gpubot-agent"),
+        ("mismatch", 1, "the driver was updated while it ran: a restart of vm-python mends that"),
+        ("no library", 1, "no driver is installed in vm-python"),
+        ("mismatch", 30, "systemctl status gpubot-agent"),  # it is silent by now
+    ],
+)
+def test_who_is_not_seen_is_told_what_the_agent_says_of_the_driver(no_driver: str, age: int, shown: str) -> None:
+    word = replace(w.reading(no_driver=no_driver), at=w.NOW - age * w.MIN)
+    lease = w.lease(slots=("T4-1",))
+    item = News(NewsKind.CANNOT_SEE, w.ADA.id, lease=lease, machine=w.PYTHON, slots=("T4-1",), until=w.NOW, inside=word)
+    reply = words.news(item, w.books(lease), w.NOW, w.POLICY)
+    check(reply)
+    said = w.text(reply)
+    assert shown in said and ("systemctl" in said) == ("systemctl" in shown)

@@ -153,14 +153,14 @@ def _next(t: Telling, watches: list[Watch], asked: Nudge | None) -> LineOf:
     if not t.other_known:
         end: list[Part] = [" until ", When(t.lease.end)] if t.lease is not None and t.lease.end is not None else []
         return ln(
-            f"Nobody waits, so I ask no more than this once today. Without an answer nothing happens: {it.lower()} yours",
+            f"Nobody waits, so I ask no more than this once today. Without an answer nothing happens: {it.lower()} {'yours' if t.to_holder else 'lent'}",
             end,
             ".",
         )
     moves = f"{'They move' if t.many else 'It moves'} only in a restart that you agreed to."
     if asked is not None and asked.number > 1:
         return ln(f"I ask no more. Without an answer {it.lower()} where {'they are' if t.many else 'it is'}. {moves}")
-    return ln("I ask once more at ", evidence.when(_second(t, watches), t.now, t.zone), f". {moves}")
+    return ln("I ask once more after ", evidence.when(_second(t, watches), t.now, t.zone), f". {moves}")
 
 
 def _second(t: Telling, watches: list[Watch]) -> datetime:
