@@ -100,6 +100,7 @@ class Answer:
     status: int = 200
     orders: tuple[str, ...] = ()
     headers: dict[str, str] = field(default_factory=dict)
+    text: str | None = None  # instead of the orders
 
 
 class Receiver:
@@ -117,7 +118,8 @@ class Receiver:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 answer = receiver._take(self.path, self.headers["Authorization"], body)
-                text = json.dumps({"orders": list(answer.orders)}).encode()
+                orders = json.dumps({"orders": list(answer.orders)})
+                text = (orders if answer.text is None else answer.text).encode()
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
@@ -139,7 +141,7 @@ class Receiver:
         with self._news:
             self.tokens.append(authorization)
             self.all.append((answer.status, body))
-            if answer.status == 200:
+            if answer.status == 200 and answer.text is None:
                 self.readings.append(body)
             self._news.notify_all()
         return answer

@@ -108,6 +108,18 @@ def test_a_reading_that_is_refused_is_dropped_alone(guest: Guest, receiver: Rece
     assert "refused reading" in guest.logged()
 
 
+@pytest.mark.parametrize(
+    "text", ["<html>Welcome to the guest network</html>", "[]", '{"ok": true}', '{"orders": "last call"}']
+)
+def test_an_answer_that_is_not_the_bots_takes_no_reading(guest: Guest, receiver: Receiver, text: str) -> None:
+    receiver.answer = lambda _: Answer(text=text)
+    guest.start()
+    assert "look at url in the settings" in guest.wait_logged("nobody takes readings")
+    first = receiver.all[0][1]["seq"]
+    receiver.answer = lambda _: Answer()
+    assert receiver.wait(lambda r: True)["seq"] == first
+
+
 def test_too_often_waits_as_long_as_it_is_asked_to(guest: Guest, receiver: Receiver) -> None:
     tried: list[float] = []
 

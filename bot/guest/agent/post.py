@@ -127,11 +127,12 @@ class Post(threading.Thread):
             connection.close()
 
     def _judge(self, item: Item, status: int, retry_after: str, answer: bytes) -> _Outcome:
-        if status == 200:
+        orders = _orders(answer) if status == 200 else None
+        if orders is not None:
             if self._told:
                 log.info("the bot takes readings again")
             self._failures, self._told = 0, ""
-            return _Outcome(over=True, orders=_orders(answer))
+            return _Outcome(over=True, orders=orders)
         if status in (401, 403):
             self._say(
                 f"the bot does not know the token in {self._settings.token_file} (answer {status}): an admin makes a new one with"
@@ -143,7 +144,7 @@ class Post(threading.Thread):
             if status not in TRANSIENT or self._failures:
                 self._say(f"the bot cannot take readings just now (answer {status}); they wait here")
             return _Outcome(over=False, wait_s=wait)
-        if status == 404 or 300 <= status < 400:
+        if status == 404 or status < 400:  # a redirection, or a page of somebody else's
             self._say(
                 f"at {self._address.geturl()} nobody takes readings (answer {status}): look at url in the settings"
             )
@@ -161,14 +162,14 @@ class Post(threading.Thread):
             log.warning("%s", trouble)
 
 
-def _orders(answer: bytes) -> tuple[str, ...]:
-    """The orders of an answer; none of one that is no answer of the bot."""
+def _orders(answer: bytes) -> tuple[str, ...] | None:
+    """The orders of an answer; None if it is no answer of the bot."""
     try:
         said: Any = json.loads(answer)
     except ValueError:
-        return ()
+        return None
     orders = said.get("orders") if isinstance(said, dict) else None
-    return tuple(order for order in orders if isinstance(order, str))[:16] if isinstance(orders, list) else ()
+    return tuple(order for order in orders if isinstance(order, str))[:16] if isinstance(orders, list) else None
 
 
 def _words(what: Exception | bytes) -> str:
