@@ -208,6 +208,12 @@ def test_work_that_is_seen_withdraws_it_with_an_apology() -> None:
     assert w.text(over("busy")).startswith("Card T4-1 in vm-python is busy again, sorry for asking.")
 
 
+def test_work_that_begins_after_all_keeps_what_was_to_be_taken_back() -> None:
+    said = w.text(over("busy", key="taken:7:2026"))
+    assert said.startswith("Card T4-1 in vm-python is busy again, so it stays with you.") and "sorry" not in said
+    assert "vm-python is not restarted for it." in said and "yours until tomorrow 18:00" in said
+
+
 def test_i_am_using_it_is_thanked_for_and_counted() -> None:
     reply = over("using")
     said = w.text(reply)

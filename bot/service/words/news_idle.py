@@ -232,8 +232,15 @@ def nudge_over(t: Telling) -> Reply:
 
 
 def _over_busy(t: Telling) -> Reply:
+    busy = f" in {t.vm} {'are' if t.many else 'is'} busy again"
+    if t.item.key.startswith("taken:"):  # what is edited said that they go back
+        return say(
+            head(_cards(t), busy, f", so {'they stay' if t.many else 'it stays'} with ", t.holder, "."),
+            ln(f"{t.vm} is not restarted for {'them' if t.many else 'it'}. ", *end_of(t)),
+            buttons=(MINE,) if not t.public else (),
+        )
     return say(
-        head(_cards(t), f" in {t.vm} {'are' if t.many else 'is'} busy again, sorry for asking."),
+        head(_cards(t), f"{busy}, sorry for asking."),
         ln("There is nothing to answer. I ask no more unless a long quiet time begins anew."),
         buttons=(MINE,) if not t.public else (),
     )
