@@ -211,7 +211,7 @@ def test_ten_megabytes_that_do_not_say_so(house: House) -> None:
 
 def test_a_body_that_does_not_come_is_not_waited_for(house: House) -> None:
     head = f"POST /v1/readings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKENS[M1]}\r\nContent-Length: 500\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", house.server.port)) as line:
+    with socket.create_connection(("127.0.0.1", house.server.port), timeout=5) as line:
         line.sendall(head.encode() + b'{"schema": 1')
         assert line.recv(4096).startswith(b"HTTP/1.1 408 ")
     until(lambda: house.became["too_slow"] == 1, "it is counted")
@@ -220,7 +220,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(house: House) -> None:
 
 def test_who_has_no_token_sends_no_body(house: House) -> None:
     head = "POST /v1/readings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: 500\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", house.server.port)) as line:
+    with socket.create_connection(("127.0.0.1", house.server.port), timeout=5) as line:
         line.sendall(head.encode())
         assert line.recv(4096).startswith(b"HTTP/1.1 401 ")
 
