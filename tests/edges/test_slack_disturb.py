@@ -6,13 +6,16 @@ import logging
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from bot.config import load
 from bot.domain.model import Person
 from bot.edges.slack import SlackPeople, make_client
 from bot.edges.slack import disturb as edge
 from bot.local.slack import LocalSlack, start_in_thread
+from bot.wiring import slack_of
 from tests.edges.slack_rig import settings_for
 from tests.edges.test_slack_voice import Hand, arm
 from tests.edges.waiting import until
@@ -149,3 +152,10 @@ def test_it_is_not_asked_for_while_nothing_heeds_it(slack: LocalSlack) -> None:
     assert people.person(BOB).quiet_until is None
     assert asked(slack) == before
     people.close()
+
+
+@pytest.mark.parametrize("nudge", [True, False])
+def test_it_is_asked_for_where_questions_about_quiet_cards_are_on(tmp_path: Path, nudge: bool) -> None:
+    file = tmp_path / "gpubot.toml"
+    file.write_text(f"[idle]\nnudge = {str(nudge).lower()}\n")
+    assert slack_of(load(file)).disturb is nudge
