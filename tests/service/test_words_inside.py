@@ -79,6 +79,10 @@ def test_mine_says_which_card_is_quiet() -> None:
     assert "; quiet since 12:40" in one
     two = w.text(words.mine(w.scene(TWO, w.watch(), w.watch("T4-2", verdict=Verdict.BUSY)), w.ADA.id))
     assert "; T4-1 quiet since 12:40" in two
+    blind = w.watch(verdict=Verdict.UNKNOWN)
+    assert "; not seen from inside" in w.text(words.mine(w.scene(SEEN, blind), w.ADA.id))
+    never = replace(blind, first_seen=None)
+    assert "inside" not in w.text(words.mine(w.scene(SEEN, never), w.ADA.id)), "a machine without an agent"
     assert "quiet" not in w.text(words.mine(w.scene(replace(SEEN, state=LeaseState.RETURNING), w.watch()), w.ADA.id))
 
 

@@ -39,7 +39,7 @@ def doing_tail(scene: Scene, lease: Lease) -> list[Part]:
         return []
     watches = _watches(scene, lease)
     quiet = [w for w in watches if w.verdict is Verdict.QUIET and w.quiet_since is not None]
-    blind = [w for w in watches if w.verdict is Verdict.UNKNOWN]
+    blind = [w for w in watches if w.verdict is Verdict.UNKNOWN and w.first_seen is not None]  # it was seen before
     broken = [w for w in watches if w.verdict is Verdict.FAULT]
     one = len(lease.slots) == 1
     out: list[Part] = []
