@@ -221,6 +221,8 @@ def test_i_am_using_it_is_thanked_for_and_counted() -> None:
     assert "It stays yours until" in said
     assert "bob sees that it is in use, not what you do with it." in said
     assert "This counts as a false alarm: 2 of my 31 questions this month." in said
+    first = w.text(over("using", counts=(("asked", 1), ("wrong", 1))))
+    assert "This counts as a false alarm: my only question this month." in first
     assert [b.says for b in reply.buttons] == [
         "using T4-1 because it loads data",
         "using T4-1 because it serves or waits",

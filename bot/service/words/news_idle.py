@@ -281,7 +281,9 @@ def rate_line(counts: Iterable[tuple[str, int]]) -> LineOf | None:
     asked, wrong = known.get("asked"), known.get("wrong")
     if asked is None or wrong is None:
         return None
-    return ln(f"This counts as a false alarm: {wrong} of my {max(asked, wrong)} questions this month.")
+    all_of = max(asked, wrong)
+    share = f"{wrong} of my {all_of} questions" if all_of > 1 else "my only question"
+    return ln(f"This counts as a false alarm: {share} this month.")
 
 
 def reasons(all_slots: Iterable[str], slots: Iterable[str], label: str) -> list[Button | None]:

@@ -107,7 +107,7 @@ def _bob_gives_back_when_done(stage: Stage) -> None:
     stage.expect("carol is told that the card is hers", came, stage.dms("carol"))
     stage.begin("vm-train", "carol", "training")
     stage.clock.advance(MIN)
-    seen.board(stage, "the board gives the card to carol", seen.row("T4-3", "carol"))
+    seen.board(stage, "the board gives the card to carol", seen.row("T4-3", "carol · vm-train until"))
 
 
 def _ada_is_left_alone(stage: Stage) -> None:
@@ -143,7 +143,7 @@ def _the_night(stage: Stage) -> None:
     came = stage.clock.until(lambda: stage.show_new_dm("bob", "T4-4", seen.ARRIVED), 60 * MIN, 2 * MIN)
     stage.expect("the card moves on to bob", came and stage.cards_in("vm-r") == 1, stage.dms("bob"))
     stage.clock.advance(MIN)
-    seen.board(stage, "the board gives the card to bob", seen.row("T4-4", "bob"))
+    seen.board(stage, "the board gives the card to bob", seen.row("T4-4", "bob · vm-r until"))
     stage.expect_board("nobody is in line", lambda board: "1. " not in board)
 
 
