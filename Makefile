@@ -5,7 +5,7 @@
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
 #   make soak                        those, and all that take an hour
-#   make bench                       commands a second and their slowest, against a floor; ends with 1 if a target is missed
+#   make bench                       commands a second and their slowest, verdicts and readings, against floors; ends with 1 if a target is missed
 #   make tools                       what some long tests want and is large: TensorFlow, and Debian's Python 3.9 and 3.13 (as root)
 #   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
 #

@@ -245,3 +245,18 @@ def test_its_holder_may_keep_it_until_somebody_was_promised_it() -> None:
         world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
         assert world.lease("1").state is LeaseState.ACTIVE
     assert world.told(NewsKind.NUDGE_OVER)[-1].reason == "taken"
+
+
+def test_a_restart_that_is_agreed_only_after_the_second_question_brings_a_warning_first() -> None:
+    world, _ = contended_world()
+    run(world, 200 * MIN)
+    world.agree("ada", "vm-python", "any time today")
+    run(world, 44 * MIN)
+    assert [n.lease.nudge.warning for n in world.told(NewsKind.NUDGE) if n.lease and n.lease.nudge] == [
+        False,
+        False,
+        True,
+    ]
+    assert not taken(world)
+    run(world, 3 * MIN)
+    assert taken(world)

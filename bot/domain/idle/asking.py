@@ -34,7 +34,7 @@ class _Due:
 
     watch: Watch  # its clocks
     quiet: timedelta  # how long it is quiet
-    rung: int  # 0 nothing new is due; 1, 2: this question is
+    rung: int  # 0 nothing new is due; 1, 2: this question is; 3: the warning that the second one was not
 
 
 def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
@@ -110,12 +110,16 @@ def _ask(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     waits = first_waiter(draft, lease)
     zone = ctx.zone(to[0])
-    found = [_Due(w, length, _rung(draft.now, w, length, waits, zone, ctx.policy)) for w, length in quiet]
+    warns = waits is not None and max(x for _, x in quiet) >= idle.second and may_be_warned(draft, ctx, lease)
+    found = [
+        _Due(w, length, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w)))
+        for w, length in quiet
+    ]
     due = [x for x in found if x.rung]
     if not due:
         return
     slots = tuple(x.watch.slot for x in found if x.rung or x.watch.asked)
-    warning = max(x.rung for x in due) > 1 and waits is not None and may_be_warned(draft, ctx, lease)
+    warning = warns and max(x.rung for x in due) > 1
     if not warning and not _may_disturb(draft, ctx, lease, to[0]):
         return
     _write(draft, ctx, lease, due, slots, waits, warning)
@@ -126,8 +130,19 @@ def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:
     return length * policy.idle.stretch if watch.loading else length
 
 
-def _rung(now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, zone: str, policy: Policy) -> int:
-    """Which question about a device is due: 0 none, 1 the first, 2 the second."""
+def _was_warned(lease: Lease, watch: Watch) -> bool:
+    """Whether the last question about a device was a warning."""
+    nudge = lease.nudge
+    return nudge is not None and nudge.warning and watch.slot in nudge.slots and nudge.asked in watch.asked
+
+
+def _rung(
+    now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, zone: str, policy: Policy, warns: bool = False
+) -> int:
+    """Which question about a device is due: 0 none, 1 the first, 2 the second, 3 a warning after that.
+
+    :param warns: it could be a warning, and none was given
+    """
     idle, apart = policy.idle, policy.idle.second - policy.idle.first
     if waits is None:
         late = hours.is_working(now, zone, policy) and not hours.is_working(now + BEFORE_END, zone, policy)
@@ -140,6 +155,8 @@ def _rung(now: datetime, watch: Watch, quiet: timedelta, waits: Request | None, 
         never = idle.never_opened + (limit - idle.first)
         if quiet >= never and hours.add_working(watch.first_seen, never, zone, policy) <= now:
             reached = rung
+    if warns and reached == 2 and len(watch.asked) >= 2:
+        reached = 3  # a restart was agreed only after the second question
     if reached <= len(watch.asked) or (watch.asked and now - watch.asked[-1] < apart):
         return 0
     return reached

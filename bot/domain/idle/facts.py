@@ -13,7 +13,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import Refusal
 from bot.domain.idle.common import watches_of
 from bot.domain.leases.acts import release
-from bot.domain.leases.common import Round
+from bot.domain.leases.common import Round, ask_window
 from bot.domain.model import Lease, LeaseState, Person, Reading
 from bot.domain.news import News, NewsKind
 from bot.domain.times import Which, WindowWish
@@ -75,12 +75,14 @@ def _done(draft: Draft, ctx: Round, lease: Lease) -> None:
     machine = draft.machines.get(lease.machine)
     if machine is None or lease.person not in machine.owners:
         return  # whoever is in that guest cannot speak for them
-    lease = release(draft, lease, None, lease.person, reason="gpu done was said in the guest")
+    lease = release(draft, lease, None, lease.person, reason="said in the guest: gpu done")
     person = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone)
     try:
         wish = WindowWish(Which.WHEN_DONE, echo="when done")
         windows.agree(draft, machine, person, wish, ctx.policy, label=lease.label)
     except Refusal as no:  # it is given back all the same; its owners are asked for a time
         draft.log("bot", "idle.done_without_time", f"#{lease.label}", type(no).__name__)
+        ask_window(draft, lease, "its work is done, and no time to restart is agreed")
+        lease = draft.leases[lease.label]
     news = News(NewsKind.DONE_INSIDE, lease.person, key=f"done:{lease.label}", lease=lease, machine=machine)
     draft.tell(replace(news, slots=lease.slots, reason=word.done_by))
