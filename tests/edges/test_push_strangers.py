@@ -20,6 +20,7 @@ import pytest
 from bot.domain.orders import Order
 from bot.edges.store import SqlStore, open_store
 from bot.edges.telemetry import push
+from bot.edges.telemetry.push import intake
 from bot.edges.telemetry.push.router import BODY_MAX
 from bot.edges.web import Server, build
 from tests.edges.store_builders import M1, M2, MACHINES, Hands, furnish
@@ -111,6 +112,18 @@ def test_a_token_that_was_replaced_or_whose_machine_is_gone_is_void_at_once(hous
         recorded(other, removed=(MACHINES[0],))
     assert house.push(said(seq=4), token="new-token-0123456789").status_code == 401
     assert house.store.readings() == {} and house.store.minutes(0) == []
+
+
+def test_a_token_that_was_replaced_takes_nothing_from_the_new_one(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who still has it and floods the bot with nonsense is soon nobody, and the machine goes on."""
+    monkeypatch.setattr(intake, "A_SECOND", 0.001)
+    assert house.push().status_code == 200
+    house.store.set_token(M1, push.digest_of("new-token-0123456789"), NOW)
+    assert [house.push(b"{").status_code for _ in range(3)] == [422, 401, 401]
+    assert [house.push(b"{").status_code for _ in range(100)] == [401] * 100
+    assert house.push(said(seq=2), token="new-token-0123456789").status_code == 200
 
 
 def test_no_token_is_ever_written_down(house: House, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:

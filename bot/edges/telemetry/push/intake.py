@@ -100,7 +100,7 @@ class Intake:
     def __init__(self, store: Guests, now: Callable[[], datetime], wake: Callable[[], None]) -> None:
         """``wake``: called after a reading that changes something a round would act on."""
         self._store, self._now, self._wake = store, now, wake
-        self._buckets: dict[MachineId, Bucket] = {}
+        self._buckets: dict[str, Bucket] = {}  # by token: one that is void takes nothing from the one that replaced it
         self._answers: dict[MachineId, _Answer] = {}
         self._known: dict[str, MachineId] = {}  # tokens that were good; asked again where the reading is kept
         self._waiting: deque[_Word] = deque()
@@ -115,9 +115,13 @@ class Intake:
             self._known[digest] = machine
         return self._known[digest]
 
-    def wait(self, machine: MachineId) -> float:
-        """0.0, or the real seconds for which this machine has said too much."""
-        return self._buckets.setdefault(machine, Bucket()).take()
+    def wait(self, digest: str) -> float:
+        """0.0, or the real seconds for which a machine has said too much with this token, which is good."""
+        return self._buckets.setdefault(digest, Bucket()).take()
+
+    def doubt(self, digest: str) -> None:
+        """Nothing was kept of what came with this token: whether it is still good is asked again the next time."""
+        self._known.pop(digest, None)
 
     async def take(self, digest: str, machine: MachineId, said: ReadingIn) -> list[str] | None:
         """Keep a reading; the orders for the guest. None: the token is not good any more.
@@ -130,7 +134,8 @@ class Intake:
             self._keeping = asyncio.create_task(self._keep())
         heard = await word.heard
         if heard is None:
-            self._known.pop(digest, None)
+            self.doubt(digest)
+            self._buckets.pop(digest, None)
             return None
         if heard.now is not None and matters(heard.before, heard.now):
             self._wake()

@@ -64,23 +64,31 @@ def router(
         machine = await intake.machine(digest) if digest is not None else None
         if digest is None or machine is None:
             return _nobody()
-        if intake.wait(machine) > 0:
+        if intake.wait(digest) > 0:
             return _no(429, "too often", {"retry-after": "1"})
-        try:
-            async with asyncio.timeout(body_s):
-                body = await _body(request)
-        except TimeoutError:
-            return _no(408, f"too slow: all of it within {body_s:g} s", {"connection": "close"})
-        if body is None:
-            return _no(413, f"too large: at most {BODY_MAX} bytes", {"connection": "close"})
-        try:
-            said = ReadingIn.model_validate_json(body)
-        except ValidationError as error:
-            return _no(422, faults(error))
+        said = await _said(request, body_s)
+        if isinstance(said, JSONResponse):
+            intake.doubt(digest)
+            return said
         orders = await intake.take(digest, machine, said)
         return _nobody() if orders is None else JSONResponse({"orders": orders})
 
     return made
+
+
+async def _said(request: Request, body_s: float) -> ReadingIn | JSONResponse:
+    """What was sent; or the answer to what cannot be taken."""
+    try:
+        async with asyncio.timeout(body_s):
+            body = await _body(request)
+    except TimeoutError:
+        return _no(408, f"too slow: all of it within {body_s:g} s", {"connection": "close"})
+    if body is None:
+        return _no(413, f"too large: at most {BODY_MAX} bytes", {"connection": "close"})
+    try:
+        return ReadingIn.model_validate_json(body)
+    except ValidationError as error:
+        return _no(422, faults(error))
 
 
 async def _body(request: Request) -> bytes | None:
