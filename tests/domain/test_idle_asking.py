@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain import idle, leases
+from bot.domain.decide import decide
 from bot.domain.draft import Draft
 from bot.domain.errors import InThePast, NotPossible, TooLong
 from bot.domain.model import Lease, LeaseState, SlotId
@@ -396,3 +397,16 @@ def test_row_47_the_ledger_says_what_was_asked() -> None:
     world, _ = contended_world()
     run(world, 65 * MIN)
     assert [x.about for x in world.lines if x.what == "idle.asked"] == ["#1"]
+
+
+@pytest.mark.parametrize("does", ["held", "busy", "nothing", "hidden", "fault"])
+def test_a_round_without_news_writes_nothing(does: str) -> None:
+    world, _ = contended_world(does=does)
+    run(world, 70 * MIN)
+    draft = Draft(world.books, world.now + timedelta(seconds=15))
+    decide(
+        draft, world.look(), world.readings(), world.people, world.policy, world.run, {}, timedelta(), world.last_look
+    )
+    changes = draft.changes()
+    assert not changes.puts and not changes.numbers and not changes.news
+    assert all(draft.watches[s] is world.books.watches[s] for s in world.books.watches)
