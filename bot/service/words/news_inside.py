@@ -40,7 +40,7 @@ def cannot_see(t: Telling) -> Reply:
         )  # fmt: skip
     return say(
         head(f"I cannot see {'your cards' if t.many else 'your card'} ", t.cards, f" in {t.vm}", since, "."),
-        _driver(t)
+        _spoken(t)
         or ln(
             f"That is no reproach: perhaps you work on {them}. But the agent in {t.vm} is silent or does not see {them}. Please look: ",
             Code("systemctl status gpubot-agent"),
@@ -53,13 +53,18 @@ def cannot_see(t: Telling) -> Reply:
     )
 
 
-def _driver(t: Telling) -> LineOf | None:
-    """What an agent that speaks says of the driver; None: it is silent, or the driver is there."""
+def _spoken(t: Telling) -> LineOf | None:
+    """What an agent that speaks says of the driver, or why its word is not believed; None: it is silent, or nobody knows."""
     word = t.item.inside
-    if word is None or abs(t.now - word.at) > t.policy.reading_stale or word.no_driver not in _NO_DRIVER:
+    if word is None or abs(t.now - word.at) > t.policy.reading_stale:
         return None
-    return ln(f"Its agent speaks, but {_NO_DRIVER[word.no_driver].format(vm=t.vm)}.")
+    driver = _NO_DRIVER.get(word.no_driver, "").format(vm=t.vm)
+    why = driver or t.item.reason  # which may hold words of the guest
+    return ln("Its agent speaks, but ", said(why, 160), ".") if why and not why.startswith(SILENT) else None
 
+
+SILENT = "no word"
+"""How the reason begins if nothing at all was heard."""
 
 _NO_DRIVER = {
     "mismatch": "the driver was updated while it ran: a restart of {vm} mends that",
