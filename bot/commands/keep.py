@@ -41,9 +41,18 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear(Bare.LENGTH)
     ctx.clear(heard, HINT, TAKES)
     lease = ctx.lease_meant(heard, _choices(ctx))
+    named = _named(ctx, heard)
+    if any(x.state is LeaseState.RETURNING for x in named):
+        lease = ctx.only(named, "card")  # each return is taken back for itself, and no other word is dropped
     if lease is None:
         raise NotPossible(what="keep", why="no card of yours is on its way back, and none works")
     return _take_back(ctx, lease, heard) if lease.state is LeaseState.RETURNING else _snooze(ctx, heard)
+
+
+def _named(ctx: Context, heard: Heard) -> list[Lease]:
+    """All that the line names, each once."""
+    things = [*(ctx.numbered(label) for label in ctx.labels(heard)), *(ctx.lease_on(card) for card in ctx.cards(heard))]
+    return list({x.label: x for x in things if isinstance(x, Lease)}.values())
 
 
 def _choices(ctx: Context) -> list[Lease]:

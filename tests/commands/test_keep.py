@@ -95,6 +95,19 @@ def test_of_what_goes_back_and_what_was_asked_about_it_is_asked_which(house: Qui
     assert not reply.ok and {b.says for b in reply.buttons} == {"keep #1", "keep #1b"}
 
 
+def test_of_several_that_are_named_none_is_passed_over(house: QuietHouse) -> None:
+    house.lend("vm-python", "T4-1")
+    house.lend("vm-python", "T4-2")
+    assert house.say("ada", "keep T4-1 T4-2 3h because both").ok
+    assert {w.because for w in house.books.watches.values()} == {"both"}
+    house.say("ada", "release T4-1")
+    reply = house.say("ada", "keep T4-1 T4-2")
+    assert not reply.ok and "#1 or #2" in text_of(reply)
+    house.say("ada", "release T4-2")
+    reply = house.say("ada", "keep T4-1 T4-2")
+    assert not reply.ok and "#1 or #2" in text_of(reply)
+
+
 def test_where_questions_are_off_it_says_so(tmp_path: Path) -> None:
     house = QuietHouse(tmp_path, nudge=False)
     house.lend("vm-python", "T4-1")
