@@ -288,6 +288,18 @@ def test_row_48_a_vgpu_without_licence_and_a_driver_mismatch_are_told_once() -> 
     assert ["licence" in n.reason for n in world.told(NewsKind.GUEST_FAULT)] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("no_driver", "doubted"), [("mismatch", False), ("not loaded", False), ("no library", False), ("", True)]
+)
+def test_a_guest_without_a_driver_does_not_say_that_a_card_is_missing(no_driver: str, doubted: bool) -> None:
+    world = told(does="quiet")
+    run(world, 5 * MIN)
+    world.vms["vm-python"].sees = 0
+    world.words["uuid-vm-python"] = {"no_driver": no_driver, "devices": ()}
+    run(world, 40 * MIN)
+    assert world.card("T4-1").doubted is doubted and bool(world.told(NewsKind.DIFFERENCE)) is doubted
+
+
 def test_two_speakers_are_told_and_neither_is_believed() -> None:
     world, _ = contended_world()
     world.agree("ada", "vm-python", "nights")

@@ -65,7 +65,7 @@ def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
         if not lease.guest_seen or lease.guest_without_since is not None:
             lease = replace(lease, guest_seen=True, guest_without_since=None)
             draft.put(lease)
-    elif word.inside and lease.guest_without_since is None and ctx.sight.power(lease.machine) is Power.ON:
+    elif _counts(word) and lease.guest_without_since is None and ctx.sight.power(lease.machine) is Power.ON:
         lease = replace(lease, guest_without_since=draft.now)
         draft.put(lease)
     if lease.guest_without_since is not None and draft.now - lease.guest_without_since >= ctx.policy.seen_in_guest:
@@ -79,6 +79,11 @@ def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
         once = f"{lease.label}:{word.boot_id}"
         draft.tell(News(NewsKind.CARD_BROKEN, ADMINS, once=once, lease=lease, slots=lease.slots, reason=why))
     return lease
+
+
+def _counts(word: Reading) -> bool:
+    """Whether its count of cards says that some are missing: it looks from inside, and has a driver that could show them."""
+    return word.inside and not word.no_driver
 
 
 # ---- the end ------------------------------------------------------------------------------------------------------
