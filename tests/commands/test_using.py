@@ -28,7 +28,7 @@ def test_the_question_comes_with_its_evidence_and_is_answered_by_its_button(hous
     reply = house.say("ada", question.buttons[2].says)
     check(reply)
     assert "then I was wrong: I do not ask about T4-1 and T4-2 again" in text_of(reply)
-    assert "1 of my 1 questions this month" in text_of(reply)
+    assert "This counts as a false alarm: my only question this month." in text_of(reply)
     house.round()
     assert text_of(house.question()).startswith("Thank you, U1ADA, then I was wrong. I will not ask about T4-1"), (
         "the question is edited"
