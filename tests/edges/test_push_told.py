@@ -75,6 +75,10 @@ def test_what_cannot_be_measured_is_unknown_whatever_is_said_of_it() -> None:
     got = device(can=[])
     assert (got.busy_s, got.util_max, got.mem_used_mb, got.processes, got.energy_j, got.power_w) == (None,) * 6
     assert device(can=["processes"], processes=[]).processes == ()
+    cut = device(can=["active"], active_max=40)
+    assert (cut.busy_s, cut.util_max, cut.active_max) == (10.5, None, 40), (
+        "the seconds of a card that MIG cuts are counted by them"
+    )
 
 
 @pytest.mark.parametrize("blank", BLANKS)

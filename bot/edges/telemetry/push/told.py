@@ -92,13 +92,13 @@ def _devices(said: ReadingIn) -> tuple[Device, ...]:
 def _device(card: CardIn, uuid: str, said: ReadingIn) -> Device:
     can = None if card.can is None else frozenset(card.can)
 
-    def if_can(what: str, value: float | None) -> float | None:
-        return value if can is None or what in can else None
+    def if_can(what: str, value: float | None, *or_else: str) -> float | None:
+        return value if can is None or not can.isdisjoint((what, *or_else)) else None
 
     def percent(value: float | None) -> float | None:
         return sane(value, PERCENT)
 
-    busy = if_can("util", _seconds(card.busy_s, said.interval_s))
+    busy = if_can("util", _seconds(card.busy_s, said.interval_s), "active")
     measured = _seconds(card.measured_s, said.interval_s)
     if measured is None and said.agent is None and (busy is not None or card.util_max is not None):
         measured = said.interval_s  # an old agent samples all the time and does not say so

@@ -86,7 +86,7 @@ install_all() {
         service restart gpubot-agent
         systemd || echo "no systemd runs here: start it with $home/python $home/gpubot-agent.pyz"
     else
-        echo "this machine's token is missing. In Slack an owner or admin says: machine token NAME; then here: sudo sh $home/install.sh token"
+        echo "this machine's token is missing. In Slack an admin says: machine token NAME; then here: sudo sh $home/install.sh token"
     fi
 }
 
