@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.idle.verdict import FULL, is_ghost, weigh
+from bot.domain.idle.verdict import is_ghost, weigh
 from bot.domain.inside import Minute, Quarter, Verdict, Watch
 from bot.domain.policy import Policy
 
@@ -38,10 +38,11 @@ def fold(watch: Watch, minute: Minute, policy: Policy, back: datetime | None = N
         return watch  # of the time before this lease
     length = (end - start).total_seconds()
     verdict, why = weigh(minute, policy.idle, length, watch.ghost_since)
-    if (upto is not None and end <= upto) or minute.at - end > policy.reading_stale:
+    at = minute.at
+    if (upto is not None and end <= upto) or (at != end and at - end > policy.reading_stale):
         return _late(watch, minute, policy) if verdict is BUSY else watch
     if verdict is QUIET:
-        if back is not None and minute.at < back + policy.reading_stale:
+        if back is not None and at < back + policy.reading_stale:
             verdict, why = UNKNOWN, AWAY
         elif watch.verdict is QUIET and upto is not None and watch.ghost_since is None:
             return _still_quiet(watch, minute, policy, upto, length)
@@ -55,9 +56,9 @@ def fold(watch: Watch, minute: Minute, policy: Policy, back: datetime | None = N
         _quiet(values, watch, minute, policy, length)
     else:
         _unknown(values, watch, minute, verdict)
-    if minute.top is not None and minute.top >= FULL and is_ghost(minute):
+    if minute.processes == 0 and is_ghost(minute):
         values["ghost_since"] = watch.ghost_since or start
-    else:
+    elif watch.ghost_since is not None:
         values["ghost_since"] = None
     return _made(values)
 
@@ -177,8 +178,9 @@ def _busy(values: dict[str, Any], watch: Watch, minute: Minute, policy: Policy, 
     values["last_busy"] = minute.end
     values["recent"] = _recent(watch.recent, minute.end, seconds, policy)
     upto = watch.upto
-    if watch.verdict is not BUSY or upto is None or minute.start - upto > policy.reading_stale:
-        values.update(busy_since=minute.start, opened=True, blind_since=None, fault="")
+    start = minute.start
+    if watch.verdict is not BUSY or upto is None or (start != upto and start - upto > policy.reading_stale):
+        values.update(busy_since=start, opened=True, blind_since=None, fault="")
         values.update(quiet_since=None, quiet_s=0.0, unknown_s=0.0, unknown_since=None, **ANEW)
 
 
