@@ -147,11 +147,12 @@ def hear(
     """
     before, because = split_because(text)
     words = _WORDS.findall(_LINK.sub(r"\1", before))  # Slack makes links of names with dots
+    typed = tuple(words)
     if words and not because and not _DOTTED.fullmatch(words[-1]):
         words[-1] = _STOP.sub("", words[-1])  # the end of a sentence
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
-    ear = _Ear(words, _Names(kinds, machines, cards), bare)
+    ear = _Ear(words, typed, _Names(kinds, machines, cards), bare)
     ear.listen()
     return Heard(
         count=ear.count,
@@ -187,8 +188,11 @@ def _bare_word(word: str) -> str:
 class _Ear:
     """One text being sorted. Lives for one call."""
 
-    def __init__(self, words: Sequence[str], names: _Names, bare: Bare) -> None:
+    def __init__(self, words: Sequence[str], typed: Sequence[str], names: _Names, bare: Bare) -> None:
         self.words, self.names, self.bare = words, names, bare
+        self.typed = [
+            word.lower() for word in typed
+        ]  # with the signs around them, which may be part of a machine's name
         self.low = [_bare_word(word) for word in words]
         self.at = 0
         self.count: int | None = None
@@ -380,11 +384,13 @@ class _Ear:
         return 0
 
     def _machine_at(self, start: int) -> tuple[str, int] | None:
-        """The machine that the words from ``start`` name (names may have blanks), and how many words that takes."""
+        """The machine that the words from ``start`` name (names may have blanks), and how many words that takes. One that is called just
+        as it was typed comes first: ``vm.`` is ``vm`` at the end of a sentence only if no machine is called ``vm.``."""
         for count in range(min(6, len(self.words) - start), 0, -1):
-            name = self.names.machines.get(" ".join(" ".join(self.low[start : start + count]).split()))
-            if name is not None:
-                return name, count
+            for words in (self.typed, self.low):
+                name = self.names.machines.get(" ".join(" ".join(words[start : start + count]).split()))
+                if name is not None:
+                    return name, count
         return None
 
     def _take_machine(self, name: str, count: int, skip: int = 0) -> None:

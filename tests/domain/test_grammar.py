@@ -209,6 +209,20 @@ def test_the_longest_name_of_a_machine_counts() -> None:
     assert heard("2 on team", machines=names) == Heard(count=2, machine="team")
 
 
+@pytest.mark.parametrize(
+    "name", ["0A.", "vm.", "vm!", "vm?", "vm,", "vm;", '"vm"', "12.", "now.", "tonight.", "vm r.", "Team VM 2"]
+)
+@pytest.mark.parametrize("rest", ["", " now", " today 22:00"])
+def test_a_machines_name_may_end_with_any_sign(name: str, rest: str) -> None:
+    found = heard(f"{name}{rest}", Bare.ONLY_WINDOW, (*MACHINES[:-1], "vm", "0A", name))
+    assert (found.machine, found.rest, found.window is not None) == (name, (), bool(rest))
+
+
+def test_a_sign_is_the_end_of_a_sentence_where_no_machine_has_it() -> None:
+    assert heard("now vm-r.", Bare.ONLY_WINDOW).machine == "vm-r"
+    assert heard("now vm-q.", Bare.ONLY_WINDOW).rest == ("vm-q",)
+
+
 def test_a_machine_may_be_called_like_a_time() -> None:
     assert heard("on nights", machines=MACHINES).machine == "nights"
     assert heard("nights", machines=MACHINES).machine == "nights"

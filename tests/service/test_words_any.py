@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import cycle
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.domain.inside import Device, Nudge, Process, Quarter, Verdict, Watch
@@ -46,6 +46,7 @@ from bot.service import words
 from bot.service.ports import Reply
 from bot.service.words.answers_keep import kept_quiet
 from bot.service.words.answers_using import used
+from bot.service.words.common import typeable, window_button
 from bot.service.words.moves import STEPS
 from tests.service import words_cases as w
 from tests.service.words_rules import understood
@@ -250,8 +251,31 @@ def test_any_board_and_status(books: Books, times: dict[int, Promise]) -> None:
         shows(reply, books)
 
 
+names = st.one_of(
+    hostile,
+    st.text("0aAmt 12.:-_,;#!?", max_size=12),
+    st.from_regex(r"[0-9]{1,2}[a-z:.-]?[0-9]{0,2}[.]?", fullmatch=True),
+)
+"""Of machines, above all such as look like times, counts and numbers."""
+
+
+@settings(deadline=None, max_examples=300)
+@given(names)
+@example("0A.")
+def test_a_machine_that_can_be_named_is_understood_in_every_button(name: str) -> None:
+    machine = Machine("uuid-1", name, "main", (w.ADA.id,))
+    for window in ("now", "when done", "tonight even if busy"):
+        understood(window_button("When?", machine, window).says, [name])
+    for verb in ("window", "notnow", "start", "why"):
+        understood(f"{verb}{typeable(machine)}", [name])
+
+
 @settings(deadline=None, max_examples=40)
 @given(worlds(), requests, leases, machines, agreements, promises, readings, watches)
+@example(
+    w.books(), w.request(), w.ACTIVE, Machine("uuid-1", "0A.", "main", (w.ADA.id,)), w.agreement(), Promise(None, None, "none"),
+    w.reading(), w.watch(),
+)  # fmt: skip
 def test_any_answer(
     books: Books,
     request: Request,
