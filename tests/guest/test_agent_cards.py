@@ -47,6 +47,27 @@ def test_a_card_that_works(guest: Guest, fake: Fake, receiver: Receiver, busy_pr
     assert [job["pid"] for job in told["jobs"] if job["gpu"]] == [busy_process.pid]
 
 
+def test_a_notebook_that_holds_memory_and_computes_nothing_ends_to_be_a_job(
+    guest: Guest, fake: Fake, receiver: Receiver
+) -> None:
+    notebook = subprocess.Popen(["sleep", "600"])
+    try:
+        fake.card(mem_used_mib=9800, compute=f"{notebook.pid}:9800")
+        guest.settings["jobs"]["holder_linger_s"] = 150
+        guest.start()
+        first = receiver.wait(lambda r: bool(r["cards"]))
+        assert [job["pid"] for job in first["jobs"] if job["gpu"]] == [notebook.pid]
+        begun = len(receiver.readings)
+        idle = receiver.wait(lambda r: card(r)["busy_s"] == 0 and not any(job["gpu"] for job in r["jobs"]))
+        assert len(receiver.readings) > begun + 1, "not at once"
+        assert [(p["pid"], p["mem_mb"]) for p in card(idle)["processes"]] == [(notebook.pid, 9800)]
+        fake.card(util=90, mem_used_mib=9800, compute=f"{notebook.pid}:9800")
+        receiver.wait(lambda r: any(job["gpu"] for job in r["jobs"]), since=len(receiver.readings))
+    finally:
+        notebook.kill()
+        notebook.wait()
+
+
 def test_bursts_of_five_seconds_every_five_minutes_are_seen(guest: Guest, fake: Fake, receiver: Receiver) -> None:
     fake.card(burst="80 100 6000")  # at fifty times the pace: 100 ms are 5 s, 6 s are 5 min
     guest.start()

@@ -147,6 +147,101 @@ def test_holders_of_a_card_are_named_and_are_jobs_but_for_a_desktops(begin: Call
     assert [(job["pid"], job["gpu"]) for job in said["jobs"] if job["name"] == "sleep"] == [(worker.pid, True)]
 
 
+def held_card(pid: int, **fields: Any) -> dict[str, Any]:
+    """A quiet card that one process holds."""
+    return {"busy_s": 0.0, "holders": [Holder(pid, 9800.0, False)], **fields}
+
+
+def jobs_of(machine: Machine, *cards: dict[str, Any]) -> set[int]:
+    """Which are the jobs, once some of the agent's time has passed since the last look."""
+    before = machine._at
+    until(lambda: boottime() - before > 0.05, "no time passes")
+    return {job["pid"] for job in machine.look(list(cards))["jobs"]}
+
+
+LINGER_S = 0.3
+
+
+def lingering(pid: int) -> Machine:
+    """It has seen that process hold a card since longer than it lingers, and do nothing."""
+    machine = Machine(settings(holder_linger_s=LINGER_S), Clock())
+    assert pid in jobs_of(machine, held_card(pid)), "whoever opens a card is a job at first"
+    until(lambda: pid not in jobs_of(machine, held_card(pid)), "it stays a job")
+    return machine
+
+
+def test_an_open_notebook_that_computes_nothing_is_no_job_after_a_while_and_is_still_named(
+    begin: Callable[..., Any],
+) -> None:
+    notebook = begin("sleep", "600")
+    machine = lingering(notebook.pid)
+    card = held_card(notebook.pid)
+    machine.look([card])
+    assert [(p["pid"], p["mem_mb"]) for p in card["processes"]] == [(notebook.pid, 9800.0)]
+    assert notebook.pid in jobs_of(machine, held_card(notebook.pid, busy_s=1.0)), "a busy second makes it one again"
+    assert notebook.pid in jobs_of(machine, held_card(notebook.pid)), "for a while"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"busy_s": None},
+        {"busy_s": None, "mig": True, "parts": [{"active_max": None, "holders": None}]},
+        {"busy_s": 2.0},
+        {"busy_s": None, "active_max": 40.0},
+    ],
+)
+def test_a_holder_of_what_is_busy_or_not_measured_stays_a_job(
+    begin: Callable[..., Any], fields: dict[str, Any]
+) -> None:
+    notebook = begin("sleep", "600")
+    machine = Machine(settings(holder_linger_s=LINGER_S), Clock())
+    end = boottime() + 3 * LINGER_S
+    while boottime() < end:
+        parts = [{**part, "holders": [Holder(notebook.pid, 1.0, False)]} for part in fields.get("parts", ())]
+        card = held_card(notebook.pid, **{**fields, **({"parts": parts} if parts else {})})
+        assert notebook.pid in jobs_of(machine, card)
+
+
+def test_of_a_card_that_is_cut_each_part_speaks_for_its_own_holders(begin: Callable[..., Any]) -> None:
+    notebook, training = begin("sleep", "600"), begin("sleep", "601")
+
+    def cut() -> dict[str, Any]:
+        own = [[Holder(p.pid, 1.0, False)] for p in (notebook, training)]
+        parts = [{"active_max": top, "holders": held} for top, held in zip((0.0, 88.0), own, strict=True)]
+        return {"busy_s": 60.0, "holders": own[0] + own[1], "parts": parts}
+
+    machine = Machine(settings(holder_linger_s=LINGER_S), Clock())
+    assert {notebook.pid, training.pid} <= jobs_of(machine, cut())
+    until(lambda: notebook.pid not in jobs_of(machine, cut()), "it stays a job")
+    assert training.pid in jobs_of(machine, cut())
+
+
+def test_one_of_two_cards_that_works_is_enough(begin: Callable[..., Any]) -> None:
+    notebook = begin("sleep", "600")
+    machine = lingering(notebook.pid)
+    assert notebook.pid in jobs_of(machine, held_card(notebook.pid, busy_s=3.0), held_card(notebook.pid))
+
+
+def test_a_holder_that_uses_the_processor_is_a_job_whatever_its_card_does(begin: Callable[..., Any]) -> None:
+    worker = begin(python(), "-c", BURN)
+    machine = Machine(settings(holder_linger_s=LINGER_S, job_linger_s=0.0), Clock())
+    end, told = boottime() + 3 * LINGER_S, []
+    while boottime() < end:
+        before = used(worker.pid)
+        until(lambda before=before: used(worker.pid) - before > 0.1, "it does not work")  # type: ignore[misc]
+        told.append(worker.pid in jobs_of(machine, held_card(worker.pid)))
+    assert all(told)
+
+
+def test_while_a_card_does_not_say_who_holds_it_its_holders_are_not_forgotten(begin: Callable[..., Any]) -> None:
+    training = begin("sleep", "600")
+    machine = Machine(settings(), Clock())
+    assert training.pid in jobs_of(machine, held_card(training.pid, busy_s=50.0))
+    assert training.pid in jobs_of(machine, {"busy_s": None, "holders": None})
+    assert training.pid not in jobs_of(machine, {"busy_s": 0.0, "holders": []})
+
+
 def test_what_its_workers_use_counts_for_who_holds_a_card(begin: Callable[..., Any]) -> None:
     parent = begin("sh", "-c", f"{python()} -c '{BURN}' & wait", user=None)
     children = f"/proc/{parent.pid}/task/{parent.pid}/children"

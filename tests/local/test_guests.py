@@ -188,6 +188,19 @@ def test_a_job_without_a_card_is_told_and_ended_by_its_name(room: Room) -> None:
     assert room.told()["jobs"] == []
 
 
+def test_an_open_program_that_does_nothing_for_an_hour_is_no_job_and_still_holds_its_card(room: Room) -> None:
+    room.start("notebook", cards=1)
+    assert [j["name"] for j in room.told()["jobs"]] == ["python -m ipykernel_launcher"]
+    room.to(30 * MIN)
+    assert room.intake.last["jobs"]
+    room.to(62 * MIN)
+    assert room.intake.last["jobs"] == []
+    assert [p["name"] for p in room.intake.last["cards"][0]["processes"]] == ["python -m ipykernel_launcher"]
+    room.start("training", cards=1)
+    room.to(63 * MIN)
+    assert len(room.intake.last["jobs"]) == 2, "who works on a card is not told apart"
+
+
 CARD_FACTS = ("fault", "xid", "persistence", "virtual", "licence", "busy_s", "power_w")
 
 

@@ -1,6 +1,8 @@
 """Whether anything runs in the guest: people, load, and jobs, with or without a card. Called by ``loop``.
 
-**What a job is.** A process that holds a card and is no desktop's; or a person's process (user id 1000 or more; below that only inside a
+**What a job is.** A process that holds a card and is no desktop's, until for ``holder_linger_s`` neither it with its children used
+``cpu_share`` of a core nor a card that it holds had a busy second (an open notebook that computes nothing is no running work; what cannot
+be measured counts as work); or a person's process (user id 1000 or more; below that only inside a
 container, a person's session, or under RStudio, Shiny or Jupyter) that is older than ``min_age_s`` and used ``cpu_share`` of a core over the interval, its finished
 children included. It stays one until it used less for ``linger_s``: a pause for data is no end. Shells at a terminal, desktops and what
 holds a session together are no jobs, nor is the agent.
@@ -13,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from bot.guest.agent.card import Holder
+from bot.guest.agent.card import BUSY_AT, Holder
 from bot.guest.agent.clock import Clock, boottime, stamp
 from bot.guest.agent.logins import logins
 from bot.guest.agent.processes import (
@@ -64,6 +66,9 @@ class Machine:
         self._before: dict[tuple[int, float], float] = {}  # seconds of processor by process
         self._at = boottime()
         self._jobs: dict[tuple[int, float], float] = {}  # when each job last worked, in the agent's time
+        self._held: dict[
+            tuple[int, float], float
+        ] = {}  # when each holder of a card last worked, or was first seen; likewise
         self._reads: dict[tuple[int, float], _Reads] = {}
         self._cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.ours: set[int] = set()  # sessions of our own children
@@ -74,13 +79,15 @@ class Machine:
         elapsed = max(now - self._at, 1e-3)
         ours = {pid for pid, process in seen.items() if pid == os.getpid() or process.session in self.ours}
         shares = {pid: self._share(process, now, elapsed) for pid, process in seen.items()}
-        holding: set[int] = set()
+        holding: dict[int, bool] = {}  # holders of cards, and whether they work
         trees = _trees(seen)
+        unlisted = any(card.get("holders") is None for card in cards)
         for card in cards:
             self._name_holders(card, seen, shares, trees, ours, holding)
             for part in card.get("parts", ()):
                 self._name_holders(part, seen, shares, trees, ours, holding)
-        jobs = self._find_jobs(seen, shares, ours, holding, now)
+        self._keep_holders(seen, holding, unlisted)
+        jobs = self._find_jobs(seen, shares, ours, set(holding), now)
         self._before = {process.key: process.used for process in seen.values()}
         self._reads = {key: reads for key, reads in self._reads.items() if key in self._before}
         self._at = now
@@ -124,8 +131,9 @@ class Machine:
         shares: dict[int, float | None],
         trees: dict[int, list[int]],
         ours: set[int],
-        holding: set[int],
+        holding: dict[int, bool],
     ) -> None:
+        works = _works(card)
         holders: list[Holder] | None = card.pop("holders", None)
         if holders is None:
             card["processes"] = None
@@ -134,14 +142,14 @@ class Machine:
         for holder in holders:
             if holder.pid in ours:
                 continue
-            process = seen.get(holder.pid)
+            process, cpu = seen.get(holder.pid), _together(holder.pid, shares, trees)
             entry: dict[str, Any] = {
                 "pid": holder.pid,
                 "user": "" if process is None else self._users.name(process.uid),
                 "name": "" if process is None else name_of(process.pid, process.comm),
                 "mem_mb": holder.mem_mb,
                 "graphics": holder.graphics,
-                "cpu": _together(holder.pid, shares, trees),
+                "cpu": cpu,
             }
             if process is not None:
                 reads = self._reads.get(process.key)
@@ -150,9 +158,24 @@ class Machine:
                     reads.looks = reads.steady = 0
             told.append(entry)
             if not holder.graphics:
-                holding.add(holder.pid)
+                computes = works or cpu is None or cpu >= self._settings.job_share
+                holding[holder.pid] = computes or holding.get(holder.pid, False)
         told.sort(key=lambda entry: (entry["graphics"], -(entry["mem_mb"] or 0.0), entry["pid"]))
         card["processes"] = told[:PROCESSES_MOST]
+
+    def _keep_holders(self, seen: dict[int, Process], holding: dict[int, bool], unlisted: bool) -> None:
+        """Notes when each holder last worked. While a card does not tell who holds it, whoever held one is taken to hold it still."""
+        clock, held = self._clock.now(), {}
+        for key, at in self._held.items():
+            process = seen.get(key[0])
+            if process is not None and process.key == key and (unlisted or process.pid in holding):
+                held[key] = at
+                holding.setdefault(process.pid, False)
+        for pid, works in holding.items():
+            process = seen.get(pid)
+            if process is not None and (works or process.key not in held):
+                held[process.key] = clock
+        self._held = held
 
     def _find_jobs(
         self, seen: dict[int, Process], shares: dict[int, float | None], ours: set[int], holding: set[int], now: float
@@ -162,7 +185,8 @@ class Machine:
             if process.pid in ours:
                 continue
             share = shares[process.pid]
-            if process.pid not in holding:
+            held = self._held.get(process.key)
+            if held is None or clock - held > self._settings.holder_linger_s:
                 if share is not None and share >= self._settings.job_share and self._may_be(process, seen, now):
                     self._jobs[process.key] = clock
                 worked = self._jobs.get(process.key)
@@ -223,6 +247,14 @@ class Machine:
                 entry["idle_s"] = round(login.idle_s, 1)
             told.append(entry)
         return told
+
+
+def _works(card: dict[str, Any]) -> bool:
+    """Whether a card, or a part of one, had a busy second, or may have had. Of a card that is cut its parts tell, by the hardware counter."""
+    if card.get("parts"):
+        return False
+    seconds, active = card.get("busy_s"), card.get("active_max")
+    return seconds > 0.0 if seconds is not None else active is None or active >= BUSY_AT
 
 
 def _load() -> float | None:

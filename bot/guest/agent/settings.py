@@ -48,6 +48,8 @@ min_age_s = 120
 cpu_share = 0.1
 # It goes on counting until it used less than that for so long: a pause is no end.
 linger_s = 300
+# A process that holds a card counts until for so long neither it used that share nor its cards had a busy second.
+holder_linger_s = 3600
 # Never a job, besides shells and desktops: names, by commas
 ignore =
 
@@ -91,6 +93,7 @@ class Settings:
     job_age_s: float = 120.0
     job_share: float = 0.1
     job_linger_s: float = 300.0
+    holder_linger_s: float = 3600.0  # of processes that hold a card
     job_ignore: frozenset[str] = frozenset()
     hooks_dir: Path = Path("/etc/gpubot-agent")
     hook_limit_s: float = 20.0
@@ -124,6 +127,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None, speed: float = 1.
         job_age_s=reader.number("jobs", "min_age_s", 120.0, 0.0, 86400.0),
         job_share=reader.number("jobs", "cpu_share", 0.1, 0.001, 64.0),
         job_linger_s=reader.number("jobs", "linger_s", 300.0, 0.0, 86400.0),
+        holder_linger_s=reader.number("jobs", "holder_linger_s", 3600.0, 0.0, 86400.0),
         job_ignore=frozenset(word.strip() for word in reader.text("jobs", "ignore", "").split(",") if word.strip()),
         hooks_dir=Path(reader.text("hooks", "folder", str(FILE.parent))),
         hook_limit_s=reader.number("hooks", "time_limit_s", 20.0, 1.0, 300.0),

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MIN = 60.0
+CPU_SHARE = 0.1
+"""Of a core: less is no work, as the real agent has it."""
 MIB = 1024.0
 
 
@@ -111,6 +113,10 @@ class Job:
             at = to
         if at < end and self.activity.after is not None:
             yield at, end, self.activity.after
+
+    def works_between(self, begin: float, end: float) -> bool:
+        """Whether it did anything in that time: a card worked, or a tenth of a core."""
+        return any(phase.works or phase.cpu >= CPU_SHARE for _, _, phase in self.stretches(begin, end))
 
     def _work(self, at: float, end: float) -> Iterator[tuple[float, Phase]]:
         phases = self.activity.phases

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,8 @@ AGENT = "0-simulated"
 """Version of the agent."""
 
 CPUS = 16
+HOLDER_LINGER_S = 3600.0
+"""Virtual seconds without any work after which an open program on a card is no job any more: `holder_linger_s` of the real agent."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ def reading_of(inside: Inside) -> dict[str, Any]:
     """A reading, as it is sent."""
     now, span, habits = inside.span.end, inside.span, inside.habits
     running = [job for job in span.jobs if job.until > now]
+    cards = [
+        card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached)
+        for number, pci in enumerate(inside.cards)
+    ]
+    unknown = {pci for pci, card in zip(inside.cards, cards, strict=True) if card["busy_s"] is None}
     return {
         "schema": 1,
         "agent": AGENT,
@@ -60,7 +67,7 @@ def reading_of(inside: Inside) -> dict[str, Any]:
         "jobs": [
             {"pid": j.pid, "user": j.user, "name": j.name, "since": iso(j.since), "gpu": bool(j.on)}
             for j in running
-            if not j.activity.graphics
+            if not j.activity.graphics and _is_job(j, span, unknown)
         ],
         "load1": round(0.1 + sum(j.phase(now).cpu for j in running), 2),
         "cpus": CPUS,
@@ -68,11 +75,19 @@ def reading_of(inside: Inside) -> dict[str, Any]:
         "no_driver": "mismatch" if habits.driver_broken else None,
         "done": None if inside.done is None else {"user": inside.done[0], "ago_s": round(now - inside.done[1], 1)},
         "check": None if inside.check is None else _check(*inside.check, now),
-        "cards": [
-            card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached)
-            for number, pci in enumerate(inside.cards)
-        ],
+        "cards": cards,
     }
+
+
+def _is_job(job: Job, span: Span, unknown: Collection[str]) -> bool:
+    """Whether a program counts as work: one that holds a card does not once it, and all on its cards, did nothing for long.
+
+    :param unknown: PCI ids of cards of which it is not measured what they do
+    """
+    if not job.on or job.since > span.end - HOLDER_LINGER_S or not unknown.isdisjoint(job.on):
+        return True
+    beside = [other for other in span.jobs if not set(job.on).isdisjoint(other.on)]
+    return any(other.works_between(span.end - HOLDER_LINGER_S, span.end) for other in beside)
 
 
 def _check(code: int, line: str, at: float, now: float) -> dict[str, Any]:
