@@ -178,6 +178,47 @@ def test_one_open_question_a_person_the_newer_edits_the_older_away() -> None:
     assert standing == ["2"] and overs(world) == ["newer"]
 
 
+def two_quiet() -> World:
+    """ada has a quiet card in each of two machines, since the same minute; bob waits."""
+    world = World(policy=NUDGING)
+    for machine, slot in (("vm-python", "T4-1"), ("vm-python-2", "T4-2")):
+        world.give(machine, (slot,), "3d")
+        world.vms[machine].does = {"": "held"}
+    world.give("vm-train", ("T4-3", "T4-4"), "3d")
+    world.vms["vm-train"].does = {"": "busy"}
+    world.request("bob", "vm-r", 1, "any time today")
+    return world
+
+
+def test_two_questions_that_are_due_together_do_not_edit_each_other_away_unread() -> None:
+    world = two_quiet()
+    run(world, 70 * MIN)
+    assert len(asked(world)) == 1 and overs(world) == []
+    run(world, 10 * MIN)
+    first, second = asked(world)
+    assert second - first >= 15 and overs(world) == ["newer"]
+
+
+def test_a_question_that_a_warning_would_edit_away_is_not_sent_before_it() -> None:
+    world = two_quiet()
+    world.vms["vm-python"].does = {"": "busy"}
+    run(world, 60 * MIN)
+    world.vms["vm-python"].does = {"": "held"}  # its first question is due when the other card's warning is
+    world.agree("ada", "vm-python-2", "any time today")
+    run(world, 75 * MIN)
+    assert [n.slots for n in world.told(NewsKind.NUDGE)] == [("T4-2",), ("T4-2",)]
+    assert overs(world) == ["newer"], "the first one, by the warning"
+
+
+def test_the_books_keep_no_number_for_each_lease() -> None:
+    world = two_quiet()
+    run(world, 130 * MIN)
+    keys = {n.key for n in world.told(NewsKind.NUDGE)}
+    assert len(keys) == len(world.told(NewsKind.NUDGE)) > 1, "each question is a message of its own"
+    assert world.books.numbers["questions"] == len(keys)
+    assert not [name for name in world.books.numbers if name.startswith("questions ")]
+
+
 def test_a_jump_of_the_clock_asks_nothing_in_that_round() -> None:
     world, _ = contended_world()
     run(world, 60 * MIN)
@@ -257,7 +298,7 @@ def test_the_lease_is_over() -> None:
     run(world, 65 * MIN)
     world.do(lambda d: leases.force(d, d.leases["1"], "dana", "a demo"))
     run(world, MIN)
-    assert overs(world) == ["released"]
+    assert overs(world) == ["lease"], "nobody is thanked for what an admin took"
 
 
 # ---- answers ------------------------------------------------------------------------------------------------------
@@ -372,6 +413,31 @@ def test_report_only_counts_asks_nobody_and_offers_the_evidence_after_five_worki
     assert [n.to for n in evidence] == [ADMINS]
     assert dict(evidence[0].counts)["days"] == 5 and dict(evidence[0].counts)["would nudge"] >= 2
     assert not world.told(NewsKind.TAKEN_BACK)
+
+
+def test_what_was_only_counted_is_asked_once_questions_are_on() -> None:
+    world, _ = contended_world()
+    world.policy = Policy()
+    run(world, 3 * H)
+    assert world.books.numbers["would nudge"] == 2
+    world.policy = NUDGING
+    run(world, 2 * MIN)
+    question = world.told(NewsKind.NUDGE)[0].lease
+    assert question and question.nudge and question.nudge.counted == (question.nudge.asked,), (
+        "the count costs no attention"
+    )
+    run(world, 30 * MIN)
+    assert len(asked(world)) == 1
+
+
+def test_one_that_stands_when_questions_are_switched_off_is_still_withdrawn() -> None:
+    world, _ = contended_world()
+    run(world, 65 * MIN)
+    world.policy = Policy()
+    run(world, 2 * H)
+    world.vms["vm-python"].does = {"": "busy"}
+    run(world, 10 * MIN)
+    assert overs(world) == ["busy"] and world.told(NewsKind.NUDGE_OVER)[0].key == world.told(NewsKind.NUDGE)[0].key
 
 
 def test_restarts_ask_nothing_twice() -> None:

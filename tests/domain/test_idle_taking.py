@@ -205,6 +205,22 @@ def test_only_the_quiet_ones_of_several_go_and_no_more_than_are_wanted() -> None
     assert world.lease("1").slots == ("T4-1", "T4-3") and world.lease("1").state is LeaseState.ACTIVE
 
 
+def test_those_that_stayed_are_warned_anew_before_they_go() -> None:
+    world, _ = contended_world(("T4-1", "T4-2"))
+    world.agree("ada", "vm-python", "nights")
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    assert world.lease("1").slots == ("T4-2",)
+    world.request("carol", "vm-train", 1, "any time today")
+    until = world.now + timedelta(hours=14)
+    while len(world.told(NewsKind.TAKEN_BACK)) < 2 and world.now < until:
+        run(world, 10 * MIN)
+    _, second = world.told(NewsKind.TAKEN_BACK)
+    assert second.slots == ("T4-2",)
+    warned = [n for n in world.told(NewsKind.NUDGE) if n.lease and n.lease.nudge and n.lease.nudge.warning]
+    assert [n.slots for n in warned] == [("T4-1", "T4-2"), ("T4-2",)]
+
+
 # ---- work begins --------------------------------------------------------------------------------------------------
 
 
@@ -241,9 +257,9 @@ def test_its_holder_may_keep_it_until_somebody_was_promised_it() -> None:
     world, _ = contended_world()
     world.agree("ada", "vm-python", "any time today")
     world.until(lambda: taken(world), timedelta(hours=4), MIN)
-    if "next" not in world.holders("T4-1"):
-        world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
-        assert world.lease("1").state is LeaseState.ACTIVE
+    assert "next" not in world.holders("T4-1"), world.describe()
+    world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
+    assert world.lease("1").state is LeaseState.ACTIVE
     assert world.told(NewsKind.NUDGE_OVER)[-1].reason == "taken"
 
 

@@ -6,16 +6,26 @@ never more a day than people stand, never at night; only the warning before a ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain import hours
 from bot.domain.draft import Draft
 from bot.domain.idle.clocks import busy_within, whole
-from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, month, over, watch_of
+from bot.domain.idle.common import (
+    TAKEN,
+    askable,
+    audience,
+    first_waiter,
+    is_quiet,
+    month,
+    over,
+    watch_of,
+    watches_of,
+)
 from bot.domain.idle.taking import may_be_warned
 from bot.domain.inside import Nudge, Watch
+from bot.domain.leases.acts import owns
 from bot.domain.leases.common import Round
 from bot.domain.model import BOT, Lease, LeaseState, Person, PersonId, Request, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
@@ -27,14 +37,28 @@ BEFORE_END = timedelta(minutes=30)
 COUNTED_FOR = timedelta(days=2)
 """So long a question is remembered for the attention budget of a day."""
 
+TO_ANSWER = timedelta(minutes=15)
+"""So long a question stands before one about other cards of the same person may edit it away. A warning does not wait for that."""
+
 
 @dataclass(frozen=True)
 class _Due:
     """A quiet device, and which question about it is due."""
 
     watch: Watch  # its clocks
-    quiet: timedelta  # how long it is quiet
-    rung: int  # 0 nothing new is due; 1, 2: this question is; 3: the warning that the second one was not
+    rung: int  # 0 nothing new is due; 1, 2: this question is; more: the warning that the last one was not
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question that is due."""
+
+    label: str  # of the lease
+    to: PersonId  # who is asked first
+    due: tuple[_Due, ...]  # the devices for which it is
+    slots: tuple[SlotId, ...]  # all that it names: these, and those that were asked about before
+    waits: Request | None  # who waits first; None: nobody
+    warning: bool  # it is the warning of a take-back
 
 
 def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
@@ -47,10 +71,17 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
             _still(draft, ctx, lease, lease.nudge)
     if not asks:
         return
+    found = []
     for label in sorted(draft.leases):
         lease = draft.leases[label]
         if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
-            _ask(draft, ctx, lease)
+            found.append(_question(draft, ctx, _without_counts(draft, ctx.policy, lease)))
+    due = [x for x in found if x is not None]
+    for question in sorted(
+        due, key=lambda x: not x.warning
+    ):  # a question that a warning would edit away is not sent before it
+        if question.warning or _may_disturb(draft, ctx, question):
+            _write(draft, ctx, question)
 
 
 # ---- taking back --------------------------------------------------------------------------------------------------
@@ -59,7 +90,7 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
 def _still(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     """Whether a question still holds for all, some or none of its cards."""
     if lease.state is not LeaseState.ACTIVE:
-        over(draft, lease, nudge, _why_over(lease), audience(draft, ctx, lease))
+        over(draft, lease, nudge, _why_over(draft, lease), audience(draft, ctx, lease))
         return
     here = tuple(s for s in nudge.slots if s in lease.slots)
     left = tuple(s for s in here if not _answered(draft, lease, s) and not _worked(draft, ctx, lease, s))
@@ -79,8 +110,8 @@ def _answered(draft: Draft, lease: Lease, slot: SlotId) -> bool:
     return watch is not None and not askable(watch, draft.now)
 
 
-def _why_over(lease: Lease) -> str:
-    if lease.state is LeaseState.RETURNING and lease.ended_by != BOT:
+def _why_over(draft: Draft, lease: Lease) -> str:
+    if lease.state in (LeaseState.RETURNING, LeaseState.ENDED) and owns(draft, lease, lease.ended_by):
         return "released"
     return "taken" if lease.reason == TAKEN else "lease"
 
@@ -94,8 +125,20 @@ def _worked(draft: Draft, ctx: Round, lease: Lease, slot: SlotId) -> bool:
 # ---- asking -------------------------------------------------------------------------------------------------------
 
 
-def _ask(draft: Draft, ctx: Round, lease: Lease) -> None:
-    """One question a lease, naming all its quiet cards."""
+def _without_counts(draft: Draft, policy: Policy, lease: Lease) -> Lease:
+    """A lease as it is asked about: what was only counted while questions were off, nobody has read. So a card that was quiet then is asked
+    about once they are on."""
+    if not policy.idle.nudge or lease.nudge is None or lease.nudge.key:
+        return lease
+    for watch in watches_of(draft, lease):
+        draft.put(replace(watch, asked=()))
+    lease = replace(lease, nudge=None)
+    draft.put(lease)
+    return lease
+
+
+def _question(draft: Draft, ctx: Round, lease: Lease) -> _Question | None:
+    """The question about a lease that is due, naming all its quiet cards; None: none is."""
     idle = ctx.policy.idle
     quiet = [
         (watch, length)
@@ -106,23 +149,20 @@ def _ask(draft: Draft, ctx: Round, lease: Lease) -> None:
         and length >= min(idle.first, idle.never_opened)
     ]
     to = audience(draft, ctx, lease) if quiet else ()
-    if not to:
-        return
+    if not to or (not idle.nudge and lease.nudge is not None and not lease.nudge.over):
+        return None  # one that stands when questions are switched off is not counted over: it is to be answered or withdrawn
     waits = first_waiter(draft, lease)
     zone = ctx.zone(to[0])
     warns = waits is not None and max(x for _, x in quiet) >= idle.second and may_be_warned(draft, ctx, lease)
     found = [
-        _Due(w, length, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w)))
+        _Due(w, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w)))
         for w, length in quiet
     ]
-    due = [x for x in found if x.rung]
+    due = tuple(x for x in found if x.rung)
     if not due:
-        return
+        return None
     slots = tuple(x.watch.slot for x in found if x.rung or x.watch.asked)
-    warning = warns and max(x.rung for x in due) > 1
-    if not warning and not _may_disturb(draft, ctx, lease, to[0]):
-        return
-    _write(draft, ctx, lease, due, slots, waits, warning)
+    return _Question(lease.label, to[0], due, slots, waits, warns and max(x.rung for x in due) > 1)
 
 
 def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:
@@ -131,9 +171,11 @@ def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:
 
 
 def _was_warned(lease: Lease, watch: Watch) -> bool:
-    """Whether the last question about a device was a warning."""
+    """Whether the last question about a device was a warning that stands: it is over for those that stayed when others were taken back."""
     nudge = lease.nudge
-    return nudge is not None and nudge.warning and watch.slot in nudge.slots and nudge.asked in watch.asked
+    if nudge is None or not nudge.warning or nudge.over:
+        return False
+    return watch.slot in nudge.slots and nudge.asked in watch.asked
 
 
 def _rung(
@@ -156,23 +198,30 @@ def _rung(
         if quiet >= never and hours.add_working(watch.first_seen, never, zone, policy) <= now:
             reached = rung
     if warns and reached == 2 and len(watch.asked) >= 2:
-        reached = 3  # a restart was agreed only after the second question
+        reached = (
+            len(watch.asked) + 1
+        )  # a restart was agreed only after the second question, or others were taken back on the last warning
     if reached <= len(watch.asked) or (watch.asked and now - watch.asked[-1] < apart):
         return 0
     return reached
 
 
-def _may_disturb(draft: Draft, ctx: Round, lease: Lease, to: PersonId) -> bool:
-    """The attention budget: working hours, no do-not-disturb, not too often a day, and never over a warning that stands."""
-    person = ctx.people.get(to)
-    if not awake(draft.now, person, ctx.zone(to), ctx.policy):
+def _may_disturb(draft: Draft, ctx: Round, question: _Question) -> bool:
+    """The attention budget: working hours, no do-not-disturb, not too often a day, and never over a warning that stands, or a question that
+    has only just been asked."""
+    to, zone = question.to, ctx.zone(question.to)
+    if not awake(draft.now, ctx.people.get(to), zone, ctx.policy):
         return False
-    if spent(draft, to, ctx.zone(to)) >= ctx.policy.idle.asked_a_day:
+    if spent(draft, to, zone) >= ctx.policy.idle.asked_a_day:
         return False
+    holder = draft.leases[question.label].person
     return not any(
-        x.nudge is not None and not x.nudge.over and x.nudge.warning and x.nudge.key
+        x.nudge is not None
+        and not x.nudge.over
+        and x.nudge.key
+        and (x.nudge.warning or (x.label != question.label and draft.now - x.nudge.asked < TO_ANSWER))
         for x in draft.leases.values()
-        if x.person == lease.person
+        if x.person == holder
     )
 
 
@@ -191,22 +240,14 @@ def spent(draft: Draft, person: PersonId, zone: str) -> int:
     return sum(1 for x in at if hours.local(x, zone).date() == today)
 
 
-def _write(
-    draft: Draft,
-    ctx: Round,
-    lease: Lease,
-    due: Sequence[_Due],
-    slots: tuple[SlotId, ...],
-    waits: Request | None,
-    warning: bool,
-) -> None:
+def _write(draft: Draft, ctx: Round, question: _Question) -> None:
     """Write the question down, and tell it, or (report-only) count that it would have been told."""
-    real, before = ctx.policy.idle.nudge, lease.nudge
-    rung = max(x.rung for x in due)
+    real, lease, slots, waits = ctx.policy.idle.nudge, draft.leases[question.label], question.slots, question.waits
+    before, warning = lease.nudge, question.warning
+    rung = max(x.rung for x in question.due)
     counted = tuple(at for at in (before.counted if before is not None else ()) if draft.now - at < COUNTED_FOR)
-    serial = draft.number(f"questions {lease.label}")
     nudge = Nudge(
-        key=f"idle:{lease.label}:{serial}" if real else "",
+        key=f"idle:{lease.label}:{draft.number('questions')}" if real else "",
         number=rung,
         asked=draft.now,
         slots=slots,
@@ -216,14 +257,14 @@ def _write(
         counted=counted if warning else (*counted, draft.now),
     )
     if real:
-        _replace_older(draft, ctx, lease, warning)
+        _replace_older(draft, ctx, lease)
         lease = draft.leases[lease.label]
     for slot in slots:
         watch = draft.watches[slot]
         draft.put(replace(watch, asked=(watch.asked + (draft.now,) * rung)[: max(rung, len(watch.asked))]))
     lease = replace(lease, nudge=nudge)
     draft.put(lease)
-    deadline = ",".join(f"{x.watch.slot}@{_begun(x.watch)}" for x in due)
+    deadline = ",".join(f"{x.watch.slot}@{_begun(x.watch)}" for x in question.due)
     draft.log(BOT, "idle.asked" if real else "idle.would_ask", f"#{lease.label}", f"{deadline} {rung}")
     if not real:
         draft.number("would nudge")
@@ -238,7 +279,7 @@ def _begun(watch: Watch) -> str:
     return since.isoformat() if since is not None else ""
 
 
-def _replace_older(draft: Draft, ctx: Round, lease: Lease, warning: bool) -> None:
+def _replace_older(draft: Draft, ctx: Round, lease: Lease) -> None:
     """One open question a person at a time: the newer edits the older away. Of warnings each stands."""
     for other in list(draft.leases.values()):
         nudge = other.nudge
