@@ -30,6 +30,7 @@ from bot.domain.model import (
     LeaseState,
     Length,
     Line,
+    Login,
     Machine,
     Move,
     MoveState,
@@ -76,6 +77,8 @@ class Vm:
     sees: int | None = None  # how many cards the guest sees; None: all
     faults: tuple[str, ...] = ()
     jobs: tuple[Job, ...] = ()
+    logins: tuple[Login, ...] = ()
+    user: str = "ada"  # whose the processes are that hold its cards
     exists: bool = True
     template: bool = False
     unknown: bool = False
@@ -106,7 +109,7 @@ BUSY_S = 30.0
 """Seconds of work in a busy minute of the world."""
 
 
-def device(pci: str, does: str, covered: float = 60.0) -> Device:
+def device(pci: str, does: str, covered: float = 60.0, user: str = "ada") -> Device:
     """A card as its guest sees it, by what it does: busy, burst (one second), quiet, held (quiet, and a notebook holds it), loading (quiet, and its
     process uses the processor), nothing (all unmeasured), wrong (numbers that cannot be), stale, ghost, fault."""
     nan, uuid = float("nan"), f"GPU-{pci}"
@@ -114,7 +117,7 @@ def device(pci: str, does: str, covered: float = 60.0) -> Device:
         uuid, "Tesla T4", pci, f"GPU 0: Tesla T4 (UUID: {uuid})", covered, 0.0, 0.0, 0.0, mem_used_mb=0.0, mem_total_mb=15360.0,
         processes=(), ecc=True, mig=False, virtual="passthrough",
     )  # fmt: skip
-    held = replace(base, mem_used_mb=9800.0, processes=(Process(4242, "ada", "python", 9800.0, 0.0),))
+    held = replace(base, mem_used_mb=9800.0, processes=(Process(4242, user, "python", 9800.0, 0.0),))
     match does:
         case "busy":
             return replace(held, busy_s=min(BUSY_S, covered), util_max=97.0)
@@ -287,7 +290,7 @@ class World:
                 sees = len(vm.cards) if vm.sees is None else vm.sees
                 free = None if vm.jobs else vm.free_since
                 found[vm.uuid] = Reading(
-                    vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, (), vm.jobs if vm.inside else (), free,
+                    vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, vm.logins, vm.jobs if vm.inside else (), free,
                     vm.boot + vm.boot_takes + vm.heard_ahead, late_s=vm.late.total_seconds(), devices=devices, inside=vm.inside,
                     rivals=self.now if vm.rivals else None, done_at=vm.done_at, done_by=vm.owners[0] if vm.done_at else "",
                 )  # fmt: skip
@@ -296,7 +299,7 @@ class World:
     def devices(self, vm: Vm) -> tuple[Device, ...]:
         """The cards as the guest sees them; none, if nothing says what they do: then it is an agent that only counts them."""
         does = {pci: vm.does.get(pci) or vm.does.get("", "") for pci in sorted(vm.cards)}
-        listed = [device(pci, what) for pci, what in does.items() if what and what != "hidden"]
+        listed = [device(pci, what, user=vm.user) for pci, what in does.items() if what and what != "hidden"]
         return tuple(listed[: len(listed) if vm.sees is None else vm.sees])
 
     def push(self) -> None:

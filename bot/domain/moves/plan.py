@@ -368,10 +368,11 @@ def _may_use(draft: Draft, ctx: Context, machine: Machine, agreement: Agreement,
     if may or what is None:
         return may
     once = f"{machine.uuid}:{window.start.isoformat()}"
+    word = ctx.sight.word(machine.uuid, draft.now, ctx.policy.reading_stale)
     told = False
     for to in machine.owners:
         news = News(NewsKind.STANDING_SKIPPED, to, once=once, machine=machine, agreement=agreement, reason=what)
-        told = draft.tell(replace(news, until=window.start, move=move)) or told
+        told = draft.tell(replace(news, until=window.start, move=move, inside=word)) or told
     if told:
         since = move.changed if move.state is MoveState.UNDOING else draft.now
         step(draft, move, On.NOT_USED_NOW, why=what, changed=since)
@@ -407,8 +408,10 @@ def _last_call(
 
 
 def at_work(word: Reading | None, people: Mapping[PersonId, Person]) -> tuple[PersonId, ...]:
-    """Who works in a guest, as far as they are known by the name that they have there."""
+    """Who works in a guest, or has something open on its cards, as far as they are known by the name that they have there."""
     names = [*(x.user for x in word.jobs), *(x.user for x in word.logins)] if word is not None else []
+    if word is not None:
+        names += [p.user for d in word.devices for p in d.processes or () if not p.graphics]
     users = {name.casefold() for name in names}
     return tuple(sorted(p.id for p in people.values() if p.active and p.name.casefold() in users))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -79,7 +80,7 @@ def reading_of(inside: Inside) -> dict[str, Any]:
     }
 
 
-def _is_job(job: Job, span: Span, unknown: Collection[str]) -> bool:
+def _is_job(job: Job, span: Span, unknown: AbstractSet[str]) -> bool:
     """Whether a program counts as work: one that holds a card does not once it, and all on its cards, did nothing for long.
 
     :param unknown: PCI ids of cards of which it is not measured what they do

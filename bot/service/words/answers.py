@@ -16,6 +16,7 @@ from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.spoken import instant_words
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
+from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
     MINE,
@@ -82,6 +83,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
         ended,
+        evidence.open_there(scene, agreed),
         buttons=(
             window_button("When nothing runs", machine, "when done", label=str(request.number)) if ended else None,
             _fewer_now(scene, request),
@@ -437,6 +439,7 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
         if agreed is not None
         else None,
         ended_work(scene, agreed),
+        evidence.open_there(scene, agreed),
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
         *standing_still(scene),

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.domain.leases import keepable
-from bot.domain.model import Lease, LeaseState, MoveState, PersonId, Request
+from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import line
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
+from bot.service.words import evidence
 from bot.service.words.board import request_button
 from bot.service.words.common import (
     MINE,
@@ -154,7 +155,7 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
             agreed = next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None)
             if agreed is not None and agreed.when_done and agreed.window is None:
                 lines.append(when_done_words(scene, name_of(machine)))
-            lines += [ends] if (ends := _ends(scene, lease)) is not None else []
+            lines += [line for line in (_ends(scene, lease), evidence.open_there(scene, _agreed(scene, lease))) if line]
     if returning:
         n = sum(len(lease.slots) for lease in returning)
         others = list(dict.fromkeys(x.person for x in returning if x.person != person))
@@ -174,7 +175,12 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
 
 def _ends(scene: Scene, lease: Lease) -> LineOf | None:
     """What runs in its machine and ends with the restart that was agreed."""
-    return ended_work(scene, next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None))
+    return ended_work(scene, _agreed(scene, lease))
+
+
+def _agreed(scene: Scene, lease: Lease) -> Agreement | None:
+    """The restart that is agreed for it next."""
+    return next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None)
 
 
 def _stays(scene: Scene, person: PersonId) -> LineOf | None:

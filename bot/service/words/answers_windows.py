@@ -11,6 +11,7 @@ from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.service.ports import Button, LineOf, Name, Reply, When
+from bot.service.words import evidence
 from bot.service.words.answers import agreed_when, before, clock_change, ends_of, restart_buttons, standing_still
 from bot.service.words.common import (
     MINE,
@@ -56,6 +57,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         running,
         clock_change(scene, *ends_of(agreement)),
         ended_work(scene, agreement),
+        evidence.open_there(scene, agreement),
         *_conditions(scene, agreement, vm),
         ln(
             f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."

@@ -487,11 +487,14 @@ LAST = datetime.max.replace(tzinfo=UTC)
 # ---- what runs in a machine ----------------------------------------------------------------------------------------
 
 
-def runs_there(word: Reading) -> list[Part]:
+def runs_there(word: Reading, where: str = "in it") -> list[Part]:
     """``python train.py of carol runs in it``: the jobs that a guest reports. There is at least one."""
     jobs: list[Part] = [[said(job.name, 60), " of ", said(job.user, 40)] for job in word.jobs[:2]]
     more = len(word.jobs) - len(jobs)
-    return [listed([*jobs, *([f"{more} more"] if more else [])]), f" {'runs' if len(word.jobs) == 1 else 'run'} in it"]
+    return [
+        listed([*jobs, *([f"{more} more"] if more else [])]),
+        f" {'runs' if len(word.jobs) == 1 else 'run'} {where}",
+    ]
 
 
 def ended_work(scene: Scene, agreement: Agreement | None, soon: bool = True) -> LineOf | None:
@@ -517,7 +520,8 @@ def when_done_words(scene: Scene, vm: str) -> LineOf:
     """What counts for "when nothing runs"."""
     quiet = span_of(scene.policy.done_quiet)
     return ln(
-        f"I go by what {vm} reports: no job has run and no key was pressed there for {quiet}; who is only logged in does not count. "
+        f"I go by what {vm} reports: no job has run and no key was pressed there for {quiet}; who is only logged in, or has a notebook "
+        "open that computes nothing, does not count. "
         "If it does not report, I cannot tell, and ask you."
     )
 

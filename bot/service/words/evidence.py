@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from bot.domain.hours import local
 from bot.domain.inside import Device, Process, Quarter, Verdict, Watch
-from bot.domain.model import Books, Lease, Reading, SlotId
+from bot.domain.model import Agreement, Books, Lease, Reading, SlotId
 from bot.service.ports import Code, LineOf, Show, When
-from bot.service.words.common import Part, count_of, ln, said, slots_of, span_of, tidy
+from bot.service.words.common import Part, Scene, count_of, listed, ln, said, slots_of, span_of, tidy
 
 QUARTER = timedelta(minutes=15)
 HOURS = 4
@@ -126,11 +126,59 @@ def holders(device: Device | None) -> list[Part]:
 
 
 def _program(process: Process) -> list[Part]:
-    who: list[Part] = [" of ", said(process.user, 20)] if tidy(process.user) else []
-    if any(word in process.name.lower() for word in NOTEBOOKS):
+    name, who = _called(process), _of(process)
+    if name == "a notebook":
         return ["A notebook", who]
-    name: Part = said(process.name, 30) if tidy(process.name) else "A program"
-    return [name, who, f" (pid {process.pid})"]
+    return ["A program" if name == "a program" else name, who, f" (pid {process.pid})"]
+
+
+def open_line(word: Reading | None, call: bool = False) -> LineOf | None:
+    """``Nothing runs; a notebook of ada is open and holds 9.8 GB: it ends with the restart.``: the programs that hold a machine's cards and
+    count as no work, because they have computed nothing for long. None: there is none, as far as is known.
+
+    :param call: it restarts soon: to be saved now
+    """
+    there = _open(word)
+    if word is None or not there:
+        return None
+    many = len(there) > 1
+    named: list[Part] = [[_called(process), *_of(process)] for process, _ in there[:2]]
+    if len(there) > len(named):
+        named.append(f"{len(there) - len(named)} more")
+    holds = memory_words(sum(mem for _, mem in there) or None)
+    keeps = f" and {'hold' if many else 'holds'} {holds}" if holds else ""
+    if call:
+        ends = "save them" if many else "save it"
+    else:
+        ends = "they end with the restart" if many else "it ends with the restart"
+    lead = "Open there too: " if word.jobs else "Nothing runs; "
+    if word.jobs:
+        holding = f", which {'hold' if many else 'holds'} {holds}" if holds else ""
+        return ln(lead, listed(named), f"{holding}; {ends}.")
+    return ln(lead, listed(named), f" {'are' if many else 'is'} open{keeps}: {ends}.")
+
+
+def _open(word: Reading | None) -> list[tuple[Process, float]]:
+    """The programs that hold cards and are no jobs, with their memory in MiB, the largest first; one that holds two cards once."""
+    if word is None or not word.inside:
+        return []
+    jobs = {(job.user, job.name) for job in word.jobs}
+    held: dict[int, tuple[Process, float]] = {}
+    for process in (p for d in word.devices for p in d.processes or () if not p.graphics):
+        if (process.user, process.name) not in jobs:
+            mem = process.mem_mb if process.mem_mb is not None and math.isfinite(process.mem_mb) else 0.0
+            held[process.pid] = process, max(mem, 0.0) + held.get(process.pid, (process, 0.0))[1]
+    return sorted(held.values(), key=lambda one: (-one[1], one[0].pid))
+
+
+def _called(process: Process) -> Part:
+    if any(word in process.name.lower() for word in NOTEBOOKS):
+        return "a notebook"
+    return said(process.name, 30) if tidy(process.name) else "a program"
+
+
+def _of(process: Process) -> list[Part]:
+    return [" of ", said(process.user, 20)] if tidy(process.user) else []
 
 
 def hints(device: Device | None, vm: str) -> Iterable[LineOf]:
@@ -145,6 +193,12 @@ def hints(device: Device | None, vm: str) -> Iterable[LineOf]:
         yield ln(
             "Persistence mode is off there, so each start loads the driver again: ", Code("sudo nvidia-smi -pm 1"), "."
         )
+
+
+def open_there(scene: Scene, agreement: Agreement | None) -> LineOf | None:
+    """The same of the machine of a restart that is agreed; None: nothing is agreed, or its guest has not spoken of late."""
+    word = scene.readings.get(agreement.machine) if agreement is not None else None
+    return None if word is None or abs(scene.now - word.at) > scene.policy.reading_stale else open_line(word)
 
 
 # ---- what was not measured, and the other cards --------------------------------------------------------------------

@@ -6,6 +6,7 @@ from bot.domain.model import Agreement, LeaseState, Move, MoveState
 from bot.domain.moves.common import CALLED_OFF
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
+from bot.service.words import evidence
 from bot.service.words.board import paused_by
 from bot.service.words.common import (
     Part,
@@ -149,9 +150,10 @@ def _owns(t: Telling) -> bool:
 
 
 def _inside(t: Telling) -> list[LineOf | None]:
-    """What runs in the machine and is ended, who is logged in; or that it cannot be seen."""
+    """What runs in the machine and is ended, what is open and computes nothing, who is logged in; or that it cannot be seen."""
     word = t.item.inside
-    lines = [because(t.item.reason, "")]
+    open_there = evidence.open_line(word, call=True)
+    lines = [because(t.item.reason, "") if open_there is None else None]
     if word is not None and (word.jobs or word.logins):
         users = listed([said(u, 40) for u in sorted({x.user for x in word.logins})[:3]])
         lines = [
@@ -160,7 +162,7 @@ def _inside(t: Telling) -> list[LineOf | None]:
             else None,
             ln("Logged in: ", users, ".") if users else None,
         ]
-    return lines
+    return [*lines[:1], open_there, *lines[1:]]
 
 
 def announced_over(t: Telling) -> Reply:
@@ -250,9 +252,9 @@ def standing_skipped(t: Telling) -> Reply:
     """Somebody works in there, so a standing window is not used."""
     return say(
         head(
-            f"{t.vm} stays on",
+            f"{t.vm} is not restarted",
             [" ", When(t.item.until)] if t.item.until is not None else " this time",
-            why_tail(t.item.reason),
+            *_work_there(t),
         ),
         ln("A regular restart time is no leave to end work. The soonest other moment that suits you?"),
         ln("Without an answer I look again at the next such time."),
@@ -264,6 +266,23 @@ def standing_skipped(t: Telling) -> Reply:
             ),
         ),
     )
+
+
+def _work_there(t: Telling) -> list[Part]:
+    """``: python simulate.py of ada runs there.``; without a word from inside, why nothing is known."""
+    word = t.item.inside
+    if word is None or not (word.jobs or word.logins):
+        return why_tail(t.item.reason)
+    users = [said(u, 40) for u in sorted({x.user for x in word.logins})[:3]]
+    more = " and others" if len({x.user for x in word.logins}) > 3 else ""
+    in_there: list[Part] = [
+        listed(users) if not more else listed(users, ", "),
+        more,
+        f" {'is' if len(users) == 1 else 'are'} logged in there",
+    ]
+    if not word.jobs:
+        return [": ", in_there, "."]
+    return [": ", runs_there(word, "there"), *([", and ", in_there] if users else []), "."]
 
 
 def firm_window(t: Telling) -> Reply:
