@@ -257,7 +257,8 @@ def waiters(books: Requests, kind: str) -> list[Request]:
 
 def contended(books: Draft, kind: str) -> bool:
     """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
-    return _wanted(books, kind) > sum(1 for c in _good(books, kind) if books.holder(c.name, Turn.HAS) is None)
+    had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
+    return _wanted(books, kind) > sum(1 for c in _good(books, kind) if c.name not in had)
 
 
 def shortage(books: Draft, kind: str) -> int:

@@ -14,9 +14,9 @@ from bot.domain.draft import Draft
 from bot.domain.idle.clocks import busy_within, whole
 from bot.domain.idle.common import (
     TAKEN,
+    Waiting,
     askable,
     audience,
-    first_waiter,
     is_quiet,
     month,
     over,
@@ -71,11 +71,11 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
             _still(draft, ctx, lease, lease.nudge)
     if not asks:
         return
-    found = []
+    found, waiting = [], Waiting(draft)
     for label in sorted(draft.leases):
         lease = draft.leases[label]
         if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
-            found.append(_question(draft, ctx, _without_counts(draft, ctx.policy, lease)))
+            found.append(_question(draft, ctx, _without_counts(draft, ctx.policy, lease), waiting))
     due = [x for x in found if x is not None]
     for question in sorted(
         due, key=lambda x: not x.warning
@@ -137,7 +137,7 @@ def _without_counts(draft: Draft, policy: Policy, lease: Lease) -> Lease:
     return lease
 
 
-def _question(draft: Draft, ctx: Round, lease: Lease) -> _Question | None:
+def _question(draft: Draft, ctx: Round, lease: Lease, waiting: Waiting) -> _Question | None:
     """The question about a lease that is due, naming all its quiet cards; None: none is."""
     idle = ctx.policy.idle
     quiet = [
@@ -151,9 +151,10 @@ def _question(draft: Draft, ctx: Round, lease: Lease) -> _Question | None:
     to = audience(draft, ctx, lease) if quiet else ()
     if not to or (not idle.nudge and lease.nudge is not None and not lease.nudge.over):
         return None  # one that stands when questions are switched off is not counted over: it is to be answered or withdrawn
-    waits = first_waiter(draft, lease)
+    waits = waiting.first(lease)
     zone = ctx.zone(to[0])
-    warns = waits is not None and max(x for _, x in quiet) >= idle.second and may_be_warned(draft, ctx, lease)
+    late = waits is not None and any(x >= idle.second and not _was_warned(lease, w) for w, x in quiet)
+    warns = late and may_be_warned(draft, ctx, lease)
     found = [
         _Due(w, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w)))
         for w, length in quiet

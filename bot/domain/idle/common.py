@@ -61,11 +61,25 @@ def askable(watch: Watch, now: datetime) -> bool:
     return watch.using is None and (watch.keep_until is None or watch.keep_until <= now)
 
 
+class Waiting:
+    """Who really waits, looked up once a kind: valid while nobody's place and no hold changes."""
+
+    def __init__(self, draft: Draft) -> None:
+        """Nothing is looked up yet."""
+        self._draft = draft
+        self._of: dict[str, list[Request]] = {}
+
+    def first(self, lease: Lease) -> Request | None:
+        """The first other person who really waits for a card like those of a lease; None: nobody does."""
+        kind = lease.kind
+        if kind not in self._of:
+            self._of[kind] = waiters(self._draft, kind) if contended(self._draft, kind) else []
+        return next((r for r in self._of[kind] if r.person != lease.person), None)
+
+
 def first_waiter(draft: Draft, lease: Lease) -> Request | None:
-    """The first other person who really waits for a card like those of a lease; None: nobody does."""
-    if not contended(draft, lease.kind):
-        return None
-    return next((r for r in waiters(draft, lease.kind) if r.person != lease.person), None)
+    """The same, looked up anew."""
+    return Waiting(draft).first(lease)
 
 
 def audience(draft: Draft, ctx: Round, lease: Lease) -> tuple[PersonId, ...]:
