@@ -10,11 +10,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.guest.agent import door
 from tests.guest.conftest import TOKEN, Answer, Fake, Guest, Receiver, card, until
 
 
@@ -238,6 +240,39 @@ def test_a_hook_that_hangs_is_killed_with_what_it_started_and_blocks_nothing(
     assert guest.logged().count("10-hangs took longer") == 1  # once a boot, over a restart of the agent
 
 
+def test_a_hook_that_runs_when_the_machine_goes_down_is_waited_for(
+    guest: Guest, receiver: Receiver, tmp_path: Path
+) -> None:
+    began, go = tmp_path / "began", tmp_path / "go"
+    hook(tmp_path / "bin", "systemctl", "echo stopping; exit 1")
+    hook(guest.hooks / "before-off.d", "10-saves", f"touch {began}; while [ ! -e {go} ]; do sleep 0.05; done")
+    guest.env["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    guest.settings["orders"] = {"detach soon": "yes"}
+    guest.settings["hooks"]["time_limit_s"] = 25
+    receiver.order("detach soon")
+    guest.start()
+    until(began.exists, "the hook does not run")
+    assert guest.process is not None
+    guest.process.send_signal(signal.SIGTERM)
+    receiver.wait(lambda r: r["state"] == "stopping")
+    go.touch()
+    assert guest.ended() == 0
+    assert "10-saves ended with 0" in guest.logged()
+
+
+def test_a_folder_of_hooks_that_cannot_be_read_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from bot.guest.agent import hooks
+
+    def refused(_: Path) -> Iterator[Path]:
+        raise PermissionError(13, "Permission denied")  # root, as whom tests may run, reads everything
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert hooks.run_hooks(tmp_path.parent, tmp_path.name, 1, 1) == 0
+    assert "is not used: Permission denied" in caplog.text
+
+
 def test_a_quick_check_runs_and_its_use_of_the_card_counts_as_nobodys(
     guest: Guest, receiver: Receiver, fake: Fake, tmp_path: Path
 ) -> None:
@@ -362,6 +397,25 @@ def test_run_without_an_agent_still_runs(guest: Guest) -> None:
     assert gpu(guest, "run", "--", "/no/such/program").returncode == 127
 
 
+def test_run_says_done_also_when_its_terminal_is_gone(guest: Guest, receiver: Receiver, tmp_path: Path) -> None:
+    guest.settings["done"] = {"enabled": "yes"}
+    guest.start()
+    receiver.fresh()
+    go = tmp_path / "go"
+    master, terminal = os.openpty()
+    command = [sys.executable, "-m", "bot.guest.agent.gpu", "run", "--", "sh", "-c"]
+    script = f"while [ ! -e {go} ]; do sleep 0.05; done"
+    environ = {"PATH": os.environ["PATH"], "GPUBOT_AGENT_RUN": str(guest.run)}
+    process = subprocess.Popen(
+        [*command, script], env=environ, cwd=Path(__file__).parents[2], stdout=terminal, stderr=terminal
+    )
+    os.close(master)
+    os.close(terminal)
+    go.touch()
+    assert process.wait(30) == 0
+    assert receiver.wait(lambda r: r["done"] is not None)
+
+
 def test_run_passes_signals_on(guest: Guest, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     command = [sys.executable, "-m", "bot.guest.agent.gpu", "run", "--", "sh", "-c"]
@@ -384,6 +438,16 @@ def test_gpu_shows_what_was_last_seen(guest: Guest, receiver: Receiver, fake: Fa
     assert "GPU 0: Tesla T4 (UUID: GPU-11111111-2222-3333-4444-555555555555)" in ran.stdout
     assert "at most 80 %, 9000 of 15360 MiB held" in ran.stdout
     assert "(pid 4242) holds 9000 MiB" in ran.stdout
+
+
+def test_a_door_that_cannot_be_made_is_no_thread_to_watch(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert not door.Door(tmp_path / "file", True, lambda _: True).open()
+    made = door.Door(tmp_path, True, lambda _: True)
+    try:
+        assert made.open() and made.is_alive()
+    finally:
+        made.close()
 
 
 def test_whoever_speaks_nonsense_at_the_door_is_sent_away(guest: Guest, receiver: Receiver) -> None:

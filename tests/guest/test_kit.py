@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -134,6 +135,15 @@ def test_the_service_knows_the_agent_s_exit_codes(unit: configparser.ConfigParse
     assert service["RestartPreventExitStatus"] == str(agent.EXIT_SETTINGS)
 
 
+def test_the_owner_s_hooks_are_not_stopped_with_the_agent_and_have_their_time(
+    unit: configparser.ConfigParser,
+) -> None:
+    service = unit["Service"]
+    assert service["KillMode"] == "mixed"
+    harvests, words, asked = 2 * loop.HARVEST_S, loop.LAST_S, 7.0
+    assert int(service["TimeoutStopSec"]) > harvests + words + asked + loop.HOOKS_LAST_S + loop.LAST_S
+
+
 def test_the_service_is_nobody_special_and_waits_for_its_token(unit: configparser.ConfigParser) -> None:
     service = unit["Service"]
     assert service["User"] == service["Group"] == "gpubot-agent" and service["CapabilityBoundingSet"] == ""
@@ -160,7 +170,7 @@ def test_nothing_hides_the_cards_or_other_people_s_processes(unit: configparser.
 # --- the installation -------------------------------------------------------------------------------------------
 
 
-def install(folder: Path, dest: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+def install(folder: Path, dest: Path, *words: str, said: str = "", umask: int = -1) -> subprocess.CompletedProcess[str]:
     """install.sh with its files below `dest`; users and services are left alone."""
     return subprocess.run(
         ["sh", str(folder / "install.sh"), *words],
@@ -170,6 +180,7 @@ def install(folder: Path, dest: Path, *words: str, said: str = "") -> subprocess
         text=True,
         check=False,
         timeout=60,
+        umask=umask,
     )
 
 
@@ -212,6 +223,40 @@ def test_an_update_keeps_settings_and_token_and_can_be_done_from_where_it_is(fol
     assert again.returncode == 0, again.stderr
     assert settings.read_text().endswith("# mine\n") and "kept" in again.stdout
     assert (tmp_path / "etc/gpubot-agent/token").read_text() == "one\n"
+
+
+@needs_a_system_python
+def test_what_a_strict_root_installs_the_service_can_still_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "signer.pem").write_text("a certificate")
+    ran = install(folder, tmp_path / "root", "https://bot.example.org", str(tmp_path / "signer.pem"), umask=0o077)
+    assert ran.returncode == 0, ran.stderr
+    assert install(folder, tmp_path / "root", "token", said="one\n", umask=0o077).returncode == 0
+    modes = {path.name: path.stat().st_mode for path in (tmp_path / "root").rglob("*") if path.exists()}
+    assert [name for name, mode in modes.items() if not mode & stat.S_IROTH] == ["token"]
+    assert [name for name, mode in modes.items() if stat.S_ISDIR(mode) and not mode & stat.S_IXOTH] == []
+
+
+@needs_a_system_python
+def test_an_image_that_is_made_without_systemd_starts_it_all_the_same(folder: Path, tmp_path: Path) -> None:
+    assert install(folder, tmp_path, "https://bot.example.org").returncode == 0
+    wanted = tmp_path / "etc/systemd/system/multi-user.target.wants/gpubot-agent.service"
+    assert os.readlink(wanted) == "/etc/systemd/system/gpubot-agent.service"
+    assert install(folder, tmp_path, "remove").returncode == 0
+    assert not os.path.lexists(wanted)
+
+
+@needs_a_system_python
+@pytest.mark.parametrize("lacking", ["gpubot-agent.pyz", "gpu", "agent.conf", "gpubot-agent.service"])
+def test_a_kit_that_was_copied_in_part_is_an_error_and_no_half_settings(
+    folder: Path, tmp_path: Path, lacking: str
+) -> None:
+    shutil.copytree(folder, tmp_path / "kit")
+    (tmp_path / "kit" / lacking).unlink()
+    ran = install(tmp_path / "kit", tmp_path / "root", "https://bot.example.org")
+    assert ran.returncode != 0 and "installed" not in ran.stdout
+    assert not (tmp_path / "root/etc/gpubot-agent/agent.conf").exists() or load(
+        tmp_path / "root/etc/gpubot-agent/agent.conf"
+    )
 
 
 @needs_a_system_python

@@ -39,15 +39,15 @@ class Door(threading.Thread):
         self._heard: dict[int, float] = {}
         self._socket: socket.socket | None = None
 
-    def open(self) -> None:
-        """Begins to listen. A folder that cannot be used is said, and the agent goes on without a door."""
+    def open(self) -> bool:
+        """Begins to listen, until ``close``. False: the folder cannot be used, which is said; the agent goes on without a door."""
         try:
             self._path.unlink()
         except FileNotFoundError:
             pass
         except OSError as error:
             log.warning("%s cannot be replaced (%s): `gpu done` does not work here", self._path, error.strerror)
-            return
+            return False
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             made.bind(str(self._path))
@@ -56,9 +56,10 @@ class Door(threading.Thread):
         except OSError as error:
             made.close()
             log.warning("%s cannot be made (%s): `gpu done` does not work here", self._path, error.strerror)
-            return
+            return False
         self._socket = made
         self.start()
+        return True
 
     def close(self) -> None:
         """No further word."""
@@ -72,7 +73,7 @@ class Door(threading.Thread):
             try:
                 guest, _ = listening.accept()
             except OSError:
-                return  # closed
+                return  # closed; or it cannot be listened any more, and the loop sees that this thread is over
             if not self._inside.acquire(blocking=False):
                 guest.close()
                 continue

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from bot.guest.agent.door import SOCKET, ask
 
@@ -49,9 +49,9 @@ def _done(folder: Path) -> int:
     try:
         ok, said = ask(folder, "done")
     except OSError as error:
-        print(_nobody(folder, error), file=sys.stderr)
+        _say(_nobody(folder, error), sys.stderr)
         return 3
-    print(f"gpu: {said}", file=sys.stdout if ok else sys.stderr)
+    _say(f"gpu: {said}", sys.stdout if ok else sys.stderr)
     return 0 if ok else 1
 
 
@@ -77,9 +77,17 @@ def _run(command: list[str], folder: Path) -> int:
     code = child.wait()
     code = code if code >= 0 else 128 - code
     how = "ended well" if code == 0 else f"ended with {code}"
-    print(f"gpu: {command[0]} {how}; the work is done as far as the cards go", file=sys.stderr)
+    _say(f"gpu: {command[0]} {how}; the work is done as far as the cards go", sys.stderr)
     _done(folder)
     return code
+
+
+def _say(text: str, where: TextIO) -> None:
+    """To whoever is there still: a command may outlive the terminal it was started from, and its cards are given back all the same."""
+    try:
+        print(text, file=where, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())  # what is still in the buffer must not fail the end
 
 
 def _status(folder: Path) -> int:

@@ -60,8 +60,13 @@ def runnable(folder: Path) -> list[Path]:
         if folder.exists():
             log.warning("%s is not used: %s", folder, reason)
         return []
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        log.warning("%s is not used: %s", folder, error.strerror)
+        return []
     found = []
-    for path in sorted(folder.iterdir()):
+    for path in paths:
         if path.name.startswith(".") or path.name.endswith(("~", ".bak", ".disabled", ".md", ".txt")):
             continue
         reason = _untrusted(path, need_exec=True)

@@ -74,7 +74,7 @@ def _from_systemd(folder: str, now: float) -> list[Login]:
         if values.get("CLASS", "user") != "user" or values.get("STATE") == "closing" or not values.get("USER"):
             continue
         realtime = values.get("REALTIME", "")
-        since = int(realtime) / 1e6 if realtime.isdigit() else now
+        since = int(realtime) / 1e6 if realtime.isdecimal() else now
         tty = values.get("TTY", "")
         found.append(Login(values["USER"], since, _idle(tty, now), tty))
     return found

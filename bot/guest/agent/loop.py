@@ -8,6 +8,7 @@ import os
 import queue
 import select
 import threading
+import time
 from typing import Any
 
 import bot
@@ -44,7 +45,7 @@ HARVEST_S = 5.0  # real seconds for NVML to answer
 LAST_S = 5.0  # real seconds for the last reading
 DONE_S = 8.0  # real seconds in which the bot may be told of `gpu done`
 HOOKS_IN_ALL = 10  # time limits of one hook that all of them may take together
-HOOKS_LAST_S = 30.0  # real seconds for all hooks while the system goes down
+HOOKS_LAST_S = 30.0  # real seconds for all hooks at the end, those that run already among them
 BODY_MOST = 56 * 1024  # octets of a reading; the bot takes 64 KiB
 LAST_FILE = "last.json"
 
@@ -71,6 +72,7 @@ class Agent:
         self._changed = threading.Event()
         self._check: tuple[dict[str, Any], float] | None = None
         self._checking = False
+        self._hooking = threading.Lock()  # hooks run
         self._interval, self._short_until = NORMAL_S, 0.0
         self._holding: set[int] = set()
         self._state = State(settings.state_dir)
@@ -120,7 +122,9 @@ class Agent:
         """Until SIGTERM (0), or until a fresh process is needed (EXIT_AGAIN, EXIT_BROKEN)."""
         for thread in (self._cards, self._post):
             thread.start()
-        self._door.open()
+        self._threads: list[threading.Thread] = [self._cards, self._post]
+        if self._door.open():
+            self._threads.append(self._door)
         if self._state.first_time(hooks.AFTER_ON):
             beside("hooks", lambda: self._hooks(hooks.AFTER_ON, HOOKS_IN_ALL * self._settings.hook_limit_s))
         code = self._rounds()
@@ -134,7 +138,7 @@ class Agent:
             self._sleep(min(due, look, now + GLANCE_S) - now)
             if self._stopping:
                 return 0
-            for thread in (self._cards, self._post):
+            for thread in self._threads:
                 if not thread.is_alive():
                     log.error("the thread %s has died; what it said is above", thread.name)
                     return EXIT_BROKEN
@@ -234,7 +238,16 @@ class Agent:
         beside("detach", run)
 
     def _hooks(self, event: str, in_all_s: float) -> None:
-        hooks.run_hooks(self._settings.hooks_dir, event, self._settings.hook_limit_s, in_all_s, self._machine.ours.add)
+        """Runs them, after those that run already."""
+        end = time.monotonic() + in_all_s
+        if not self._hooking.acquire(timeout=in_all_s):
+            log.warning("%s: no time left for it: other hooks run still", event)
+            return
+        try:
+            settings, left = self._settings, end - time.monotonic()
+            hooks.run_hooks(settings.hooks_dir, event, settings.hook_limit_s, left, self._machine.ours.add)
+        finally:
+            self._hooking.release()
 
     def _start_check(self) -> None:
         """Beside the readings; what the cards do for it counts as nobody's work."""
@@ -248,7 +261,8 @@ class Agent:
                 outcome = check(self._settings, self._machine.ours.add)
             finally:
                 self._cards.skip(False)
-            self._check, self._checking = (outcome, self._clock.now()), False
+                self._checking = False
+            self._check = (outcome, self._clock.now())
             self._wake_changed()
 
         beside("check", run)
@@ -257,13 +271,16 @@ class Agent:
 
     def _end(self, code: int) -> int:
         """NVML is shut down in any case; the bot hears of it only if the whole machine stops."""
-        last: Item | None = None
-        if code == 0 and hooks.goes_down():
+        down = code == 0 and hooks.goes_down()
+        if down:
             log.info("the system goes down")
-            last = self._read("stopping")
-            self._delivered(last, LAST_S)
-            if self._state.first_time(hooks.BEFORE_OFF):
-                self._hooks(hooks.BEFORE_OFF, HOOKS_LAST_S)
+            self._delivered(self._read("stopping"), LAST_S)
+        if down and self._state.first_time(hooks.BEFORE_OFF):
+            self._hooks(hooks.BEFORE_OFF, HOOKS_LAST_S)
+        elif self._hooking.acquire(
+            timeout=HOOKS_LAST_S
+        ):  # after `detach soon` they may still run, and systemd would kill them with us
+            self._hooking.release()
         self._door.close()
         self._cards.stop(LAST_S)
         self._post.stop(0.5)

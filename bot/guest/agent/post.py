@@ -140,7 +140,7 @@ class Post(threading.Thread):
             )
             return _Outcome(over=False, wait_s=DENIED_WAIT_S)
         if status in TRANSIENT or status >= 500:
-            wait = min(float(retry_after), ASKED_WAIT_MOST_S) if retry_after.isdigit() else None
+            wait = min(float(retry_after), ASKED_WAIT_MOST_S) if retry_after.isdecimal() else None
             if status not in TRANSIENT or self._failures:
                 self._say(f"the bot cannot take readings just now (answer {status}); they wait here")
             return _Outcome(over=False, wait_s=wait)

@@ -6,14 +6,17 @@
 #   install.sh seal                    before an image is made: take the token and all that is this machine's own away
 #   install.sh remove                  take everything away again; settings and token stay in /etc/gpubot-agent
 #
-# DESTDIR=FOLDER lays the files there and leaves users and services alone.
+# DESTDIR=FOLDER lays the files there, and leaves users and services of this machine alone.
 set -eu
+# The service's user reads what is installed, however strict root is.
+umask 022
 
 dest=${DESTDIR:-}
 home=$dest/opt/gpubot-agent
 etc=$dest/etc/gpubot-agent
 bin=$dest/usr/local/bin
 unit=$dest/etc/systemd/system/gpubot-agent.service
+wanted=$dest/etc/systemd/system/multi-user.target.wants/gpubot-agent.service
 state=$dest/var/lib/gpubot-agent
 user=gpubot-agent
 kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -62,25 +65,37 @@ install_all() {
     mkdir -p "$home" "$etc" "$etc/before-off.d" "$etc/after-on.d" "$bin" "$(dirname "$unit")"
     chmod 755 "$home" "$etc"
     ln -sfn "$python" "$home/python"
-    for name in gpubot-agent.pyz gpubot-check.pyz install.sh; do install -m 755 "$kit/$name" "$home/.$name" && mv -f "$home/.$name" "$home/$name"; done
+    for name in gpubot-agent.pyz gpubot-check.pyz install.sh; do
+        install -m 755 "$kit/$name" "$home/.$name"
+        mv -f "$home/.$name" "$home/$name"
+    done
     for name in README.md LICENSE-nvidia-ml-py.txt VERSION agent.conf gpubot-agent.service gpu; do
         [ "$kit/$name" -ef "$home/$name" ] || install -m 644 "$kit/$name" "$home/$name"
     done
     # The command runs by the interpreter that was found, whichever environment somebody has activated.
-    { echo "#!$python" && tail -n +2 "$kit/gpu"; } >"$bin/.gpu" && chmod 755 "$bin/.gpu" && mv -f "$bin/.gpu" "$bin/gpu"
+    echo "#!$python" >"$bin/.gpu"
+    tail -n +2 "$kit/gpu" >>"$bin/.gpu"
+    chmod 755 "$bin/.gpu"
+    mv -f "$bin/.gpu" "$bin/gpu"
     # The check runs by the first python3 of who asks: TensorFlow is in their environment.
     ln -sfn /opt/gpubot-agent/gpubot-check.pyz "$bin/gpubot-check"
     if [ -n "$ca" ]; then install -m 644 "$ca" "$etc/ca.pem"; fi
     if [ -e "$etc/agent.conf" ]; then
         echo "kept $etc/agent.conf (the new defaults are in $home/agent.conf)"
     else
-        sed -e "s|^url *=.*|url = $url|" "$kit/agent.conf" >"$etc/agent.conf"
-        if [ -n "$ca" ]; then sed -i "s|^ca_file *=.*|ca_file = /etc/gpubot-agent/ca.pem|" "$etc/agent.conf"; fi
-        chmod 644 "$etc/agent.conf"
+        sed -e "s|^url *=.*|url = $url|" "$kit/agent.conf" >"$etc/.agent.conf"
+        if [ -n "$ca" ]; then sed -i "s|^ca_file *=.*|ca_file = /etc/gpubot-agent/ca.pem|" "$etc/.agent.conf"; fi
+        mv -f "$etc/.agent.conf" "$etc/agent.conf"
     fi
     install -m 644 "$kit/gpubot-agent.service" "$unit"
     service daemon-reload
-    service --quiet enable gpubot-agent
+    if systemd; then
+        systemctl --quiet enable gpubot-agent
+    else
+        # What that does, for an image that is made without systemd running in it.
+        mkdir -p "$(dirname "$wanted")"
+        ln -sfn /etc/systemd/system/gpubot-agent.service "$wanted"
+    fi
     echo "installed $(cat "$kit/VERSION") in $home, run by $python"
     if [ -e "$etc/token" ]; then
         service restart gpubot-agent
@@ -120,7 +135,7 @@ seal() {
 
 remove() {
     if systemd; then systemctl --quiet disable --now gpubot-agent || true; fi
-    rm -rf "$home" "$unit" "$bin/gpu" "$bin/gpubot-check" "$state"
+    rm -rf "$home" "$unit" "$wanted" "$bin/gpu" "$bin/gpubot-check" "$state"
     service daemon-reload
     echo "removed; $etc stays"
 }
