@@ -174,6 +174,9 @@ class Nudge:
     warning: bool = False  # it says that they will be taken back
     waits: str = ""  # person id of who waited first then; "" nobody
     over: bool = False  # withdrawn or answered: the message is edited to what holds
+    to: tuple[
+        str, ...
+    ] = ()  # person ids of whom it was put to: they read what becomes of it; () its holder, as all are of before
     wrong: bool = False  # "I am using it" was said to it: a false alarm is counted once a question
     counted: tuple[datetime, ...] = field(
         default=()

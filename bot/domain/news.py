@@ -80,7 +80,7 @@ class NewsKind(StrEnum):
     NUDGE = (
         "nudge"  # quiet cards (`slots`) of `lease`: still needed? `who` waits; `lease.nudge` says which question it is
     )
-    NUDGE_OVER = "nudge_over"  # that question is withdrawn or answered: an edit (`reason`: busy, using, kept, released, taken, lease, newer)
+    NUDGE_OVER = "nudge_over"  # that question is withdrawn or answered: an edit (`reason`: busy, using, kept, answered, released, taken, lease, newer)
     TAKEN_BACK = "taken_back"  # idle cards go back under the terms, in this window (`until`: its end); `who` waits
     CANNOT_SEE = "cannot_see"  # nothing is seen of a lent card since `until`; to its holder once, later to admins
     GUEST_FAULT = "guest_fault"  # to admins: a lent card or its driver is broken inside (`reason`)

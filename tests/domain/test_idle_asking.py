@@ -343,6 +343,49 @@ def test_using_one_of_two_keeps_the_question_about_the_other() -> None:
     assert overs(world) == ["using"] and idle.rate(world.books.numbers, world.now) == (1, 1)
 
 
+def test_using_one_after_the_other_within_one_round_ends_as_it_was_answered() -> None:
+    world, _ = contended_world(("T4-1", "T4-2"))
+    run(world, 65 * MIN)
+    say(world, using(("T4-1",)))
+    say(world, using(("T4-2",)))
+    assert overs(world) == ["using"] and world.told(NewsKind.NUDGE_OVER)[0].slots == ("T4-1", "T4-2")
+    run(world, 5 * MIN)
+    assert overs(world) == ["using"] and len(world.told(NewsKind.NUDGE)) == 1
+
+
+def test_kept_one_after_the_other_is_kept_and_one_in_use_beside_is_answered() -> None:
+    for first, why in ((keep(2 * H, slots=("T4-1",)), "kept"), (using(("T4-1",)), "answered")):
+        world, _ = contended_world(("T4-1", "T4-2"))
+        run(world, 65 * MIN)
+        say(world, first)
+        say(world, keep(3 * H, slots=("T4-2",)))
+        assert overs(world) == [why]
+        (over,) = world.told(NewsKind.NUDGE_OVER)
+        assert over.until is None and over.slots == ("T4-1", "T4-2")
+
+
+def test_one_in_use_and_the_other_busy_again_in_one_round_is_no_question_that_was_wrong_about_both() -> None:
+    world, _ = contended_world(("T4-1", "T4-2"))
+    run(world, 65 * MIN)
+    world.vms["vm-python"].does = {"": "held", world.card("T4-2").pci: "busy"}
+    while not any(w.last_busy for w in world.books.watches.values() if w.slot == "T4-2"):
+        run(world, MIN)
+    world.do(lambda d: d.put(replace(d.watches["T4-2"], recent=((d.now, 400.0),))))
+    say(world, using(("T4-1",)))
+    run(world, MIN)
+    assert overs(world) == ["answered"]
+
+
+def test_whoever_was_asked_for_one_who_left_reads_the_answer() -> None:
+    world, _ = contended_world()
+    world.do(lambda d: d.put(replace(d.machines["uuid-vm-python"], owners=("ada", "carol"))))
+    world.people["ada"] = replace(world.people["ada"], active=False)
+    run(world, 65 * MIN)
+    asked_of = {n.to for n in world.told(NewsKind.NUDGE)}
+    say(world, using())
+    assert {n.to for n in world.told(NewsKind.NUDGE_OVER)} == asked_of == {"carol"}
+
+
 def test_a_new_lease_begins_with_new_clocks() -> None:
     world, _ = contended_world()
     run(world, 30 * MIN)
@@ -354,8 +397,10 @@ def test_a_new_lease_begins_with_new_clocks() -> None:
     assert (after.lease, after.using, after.machine) == ("3", None, "uuid-vm-r")
 
 
-def keep(length: timedelta, because: str = "") -> Callable[[Draft, Lease], Lease]:
-    return lambda d, lease: idle.keep(d, lease, None, d.now + length, because, "ada", NUDGING)
+def keep(
+    length: timedelta, because: str = "", slots: tuple[SlotId, ...] | None = None
+) -> Callable[[Draft, Lease], Lease]:
+    return lambda d, lease: idle.keep(d, lease, slots, d.now + length, because, "ada", NUDGING)
 
 
 def test_kept_until_then_no_question_and_asked_anew_after_it() -> None:

@@ -186,7 +186,7 @@ news = st.builds(
     News, st.sampled_from(NewsKind), st.one_of(people, st.sampled_from([CHANNEL, ADMINS])),
     request=st.one_of(st.none(), requests), lease=st.one_of(st.none(), leases), move=st.one_of(st.none(), moves),
     agreement=st.one_of(st.none(), agreements), machine=st.one_of(st.none(), machines), slots=slots, until=maybe,
-    who=st.one_of(st.just(""), people), reason=st.one_of(hostile, st.sampled_from(["busy", "using", "kept", "newer", "kept quiet"])),
+    who=st.one_of(st.just(""), people), reason=st.one_of(hostile, st.sampled_from(["busy", "using", "kept", "answered", "newer", "kept quiet"])),
     inside=st.one_of(st.none(), readings), watches=st.lists(watches, max_size=6).map(tuple),
     counts=st.lists(st.tuples(st.sampled_from(["asked", "wrong", "days"]), st.integers(0, 99)), max_size=3).map(tuple),
     zone=st.sampled_from(["", "Asia/Kolkata", "Pacific/Chatham"]),

@@ -47,6 +47,23 @@ def over(reason: str, *there: object, **facts: object) -> Reply:
     return reply
 
 
+# ---- answered one after the other
+
+
+def test_cards_that_were_answered_one_by_one_are_named_each_with_its_answer() -> None:
+    lease = w.lease(slots=("T4-1", "T4-2", "T4-3"), nudge=replace(QUESTION, over=True))
+    using, kept = w.watch("T4-1", using=w.NOW), w.watch("T4-2", keep_until=w.NOW + 2 * w.H)
+    both = w.text(over("answered", lease=lease, slots=("T4-1", "T4-2"), watches=(using, kept)))
+    first, second = both.splitlines()[:2]
+    assert first == "Thank you: T4-1 is in use and T4-2 stays with you until today 16:40."
+    assert second == "I do not ask about what is in use, nor before then about what is kept."
+    assert "false alarm: 2 of my 31" in both
+    three = w.text(over("answered", lease=lease, slots=lease.slots, watches=(using, kept, w.watch("T4-3"))))
+    assert "T4-3 is busy again" in three.splitlines()[0]
+    one = w.text(over("answered", lease=lease, slots=("T4-2", "T4-3"), watches=(kept, w.watch("T4-3"))))
+    assert "I do not ask before then about what is kept." in one and "false alarm" not in one
+
+
 # ---- the first question
 
 

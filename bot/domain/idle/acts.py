@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.draft import Draft
 from bot.domain.errors import InThePast, NotPossible, TooLong
-from bot.domain.idle.common import askable, is_quiet, month, over, watch_of, watches_of
+from bot.domain.idle.common import askable, is_quiet, month, outcome, over, watch_of, watches_of
 from bot.domain.inside import Watch
 from bot.domain.model import Lease, LeaseState, PersonId, SlotId
 from bot.domain.policy import Policy
@@ -105,10 +105,13 @@ def new_watch(lease: Lease, slot: SlotId) -> Watch:
 
 
 def _answered(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], why: str, until: datetime | None = None) -> Lease:
-    """The question that stands is answered for all its cards, or for some: then it goes on for the others."""
+    """The question that stands is answered for all its cards, now or before, or for some: then it goes on for the others."""
     nudge = lease.nudge
     if nudge is None or nudge.over or not set(slots) & set(nudge.slots):
         return lease
-    if not set(nudge.slots) <= set(slots):
+    here = [watch_of(draft, lease, s) for s in nudge.slots if s in lease.slots]
+    if any(watch is None or askable(watch, draft.now) for watch in here):
         return lease  # the next round edits the message to the cards that are left
-    return over(draft, lease, nudge, why, (lease.person,), until)
+    at_once = set(nudge.slots) <= set(slots)
+    why = why if at_once else outcome(draft, lease, nudge)
+    return over(draft, lease, nudge, why, (lease.person,), until if at_once else None)

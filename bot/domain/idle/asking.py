@@ -19,6 +19,7 @@ from bot.domain.idle.common import (
     audience,
     is_quiet,
     month,
+    outcome,
     over,
     watch_of,
     watches_of,
@@ -97,7 +98,7 @@ def _still(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     if left == nudge.slots:
         return
     if not left:
-        over(draft, lease, nudge, "busy" if here else "released", audience(draft, ctx, lease))
+        over(draft, lease, nudge, outcome(draft, lease, nudge), audience(draft, ctx, lease))
         return
     lease = replace(lease, nudge=replace(nudge, slots=left))
     draft.put(lease)
@@ -255,6 +256,7 @@ def _write(draft: Draft, ctx: Round, question: _Question) -> None:
         warning=warning and real,
         waits=waits.person if waits is not None else "",
         over=not real,
+        to=audience(draft, ctx, lease) if real else (),
         counted=counted if warning else (*counted, draft.now),
     )
     if real:

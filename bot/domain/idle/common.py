@@ -100,18 +100,31 @@ def rate(numbers: Mapping[str, int], now: datetime) -> tuple[int, int]:
     return numbers.get(month("nudges", now), 0), numbers.get(month("false alarms", now), 0)
 
 
+def outcome(draft: Draft, lease: Lease, nudge: Nudge) -> str:
+    """What became of the cards of a question, as ``over`` has it: all busy again, in use, kept or given back; else "answered": each in its way."""
+    ways = set()
+    for slot in nudge.slots:
+        if slot in lease.slots:
+            watch = watch_of(draft, lease, slot)
+            open_still = watch is None or askable(watch, draft.now)
+            ways.add("busy" if open_still else "using" if watch is not None and watch.using is not None else "kept")
+    return "answered" if len(ways) > 1 else next(iter(ways), "released")
+
+
 def over(
     draft: Draft, lease: Lease, nudge: Nudge, why: str, to: tuple[PersonId, ...], until: datetime | None = None
 ) -> Lease:
     """The question of a lease is withdrawn or answered: its message is edited to what holds.
 
-    :param why: busy, using, kept, released, taken, lease or newer
+    :param why: busy, using, kept, answered, released, taken, lease or newer
+    :param to: who reads it, if it is not known to whom it was put
     """
+    slots = tuple(s for s in nudge.slots if s in lease.slots) or nudge.slots
     lease = replace(lease, nudge=replace(nudge, over=True))
     draft.put(lease)
     draft.log("bot", f"idle.{why}", f"#{lease.label}", ", ".join(nudge.slots))
     if nudge.key:
-        watches = tuple(whole(w) for s in nudge.slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
+        watches = tuple(whole(w) for s in slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
         asked, wrong = rate(draft.numbers, draft.now)
         news = News(
             NewsKind.NUDGE_OVER,
@@ -119,13 +132,13 @@ def over(
             key=nudge.key,
             lease=lease,
             machine=draft.machines.get(lease.machine),
-            slots=nudge.slots,
+            slots=slots,
             watches=watches,
             who=nudge.waits,
             reason=why,
             until=until,
             counts=(("asked", asked), ("wrong", wrong)),
         )
-        for person in to:
+        for person in nudge.to or to:
             draft.tell(replace(news, to=person))
     return lease

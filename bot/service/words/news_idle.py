@@ -19,6 +19,7 @@ from bot.service.words.common import (
     because,
     button,
     head,
+    listed,
     ln,
     next_words,
     say,
@@ -311,6 +312,33 @@ def _over_kept(t: Telling) -> Reply:
     )  # fmt: skip
 
 
+def _over_answered(t: Telling) -> Reply:
+    """One is in use, another kept or busy again: they were answered one after the other."""
+    watches = watches_of(t)
+    using = [w.slot for w in watches if w.using is not None]
+    kept = [w for w in watches if w.using is None and w.keep_until is not None and w.keep_until > t.now]
+    busy = [s for s in t.slots if s not in using and all(s != w.slot for w in kept)]
+    until = min((w.keep_until for w in kept if w.keep_until is not None), default=None)
+    parts: list[Part] = []
+    if using:
+        parts.append([slots_of(using), f" {'are' if len(using) > 1 else 'is'} in use"])
+    if kept:
+        stays = "stay" if len(kept) > 1 else "stays"
+        parts.append(
+            [slots_of(w.slot for w in kept), f" {stays} with ", t.holder, [" until ", When(until)] if until else None]
+        )
+    if busy:
+        parts.append([slots_of(busy), f" {'are' if len(busy) > 1 else 'is'} busy again"])
+    about = (["what is in use"] if using else []) + (["before then about what is kept"] if kept else [])
+    asks = f"I do not ask {'about ' if using else ''}{', nor '.join(about)}."
+    return say(
+        head("Thank you: ", listed(parts), "."),
+        ln(asks),
+        rate_line(t.item.counts) if using else None,
+        buttons=(MINE,) if not t.public else (),
+    )
+
+
 def _over_released(t: Telling) -> Reply:
     return say(
         head(_cards(t), f" {'are' if t.many else 'is'} given back, thank you."),
@@ -349,6 +377,7 @@ _OVER = {
     "busy": _over_busy,
     "using": _over_using,
     "kept": _over_kept,
+    "answered": _over_answered,
     "released": _over_released,
     "taken": _over_taken,
     "lease": _over_lease,
