@@ -209,6 +209,20 @@ def test_done_is_heard_once_and_kept_after_all_stays_kept() -> None:
     assert world.lease("1").state is LeaseState.ACTIVE
 
 
+def test_done_that_lies_ahead_by_a_clock_that_was_set_back_is_not_heard_again() -> None:
+    world = told()
+    vm = world.vms["vm-python"]
+    run(world, 10 * MIN)
+    vm.done_at = world.now
+    vm.jobs, vm.free_since = (), None
+    world.round()
+    world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
+    world.now -= 3 * MIN  # less than what makes its word old
+    world.round()
+    assert world.lease("1").done_heard == world.now < vm.done_at
+    assert world.lease("1").state is LeaseState.ACTIVE and len(world.told(NewsKind.DONE_INSIDE)) == 1
+
+
 # ---- blind, and broken --------------------------------------------------------------------------------------------
 
 
@@ -285,7 +299,35 @@ def test_row_48_a_vgpu_without_licence_and_a_driver_mismatch_are_told_once() -> 
     run(world, 30 * MIN)
     world.words["uuid-vm-python"] = {"no_driver": "mismatch"}
     run(world, 30 * MIN)
-    assert ["licence" in n.reason for n in world.told(NewsKind.GUEST_FAULT)] == [True, False]
+    found = [("licence" in n.reason, n.to) for n in world.told(NewsKind.GUEST_FAULT)]
+    assert found == [(True, ADMINS), (False, ADMINS), (False, "ada")], "only who owns the guest can restart it"
+
+
+@pytest.mark.parametrize("gone", ["not loaded", "no library"])
+def test_a_driver_that_is_gone_is_told_to_owners_and_admins_once_a_boot(gone: str) -> None:
+    world = told(("T4-1", "T4-2"), does="quiet")
+    run(world, 10 * MIN)
+    world.words["uuid-vm-python"] = {"no_driver": gone, "devices": ()}
+    run(world, MIN)
+    assert [n.to for n in world.told(NewsKind.GUEST_FAULT)] == [ADMINS, "ada"], "at once"
+    assert world.told(NewsKind.GUEST_FAULT)[0].slots == ("T4-1", "T4-2")
+    run(world, 3 * H)
+    assert len(world.told(NewsKind.GUEST_FAULT)) == 2
+
+
+def test_a_driver_that_was_never_there_or_still_loads_is_no_news_of_a_fault() -> None:
+    world = told(does="quiet")
+    world.words["uuid-vm-python"] = {"no_driver": "not loaded", "devices": ()}
+    run(world, 20 * MIN)
+    assert not world.told(NewsKind.GUEST_FAULT)
+    world = told(does="quiet")
+    run(world, 10 * MIN)
+    world.vms["vm-python"].boot, world.vms["vm-python"].boots = world.now, 1
+    world.words["uuid-vm-python"] = {"no_driver": "not loaded", "devices": ()}
+    run(world, 4 * MIN)
+    assert not world.told(NewsKind.GUEST_FAULT)
+    run(world, 4 * MIN)
+    assert [n.to for n in world.told(NewsKind.GUEST_FAULT)] == [ADMINS, "ada"]
 
 
 @pytest.mark.parametrize(

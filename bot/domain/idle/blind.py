@@ -6,14 +6,13 @@ Called by ``settle`` once a round. It asks nobody about work, and takes nothing 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from bot.domain.draft import Draft
 from bot.domain.idle.asking import awake, spent
-from bot.domain.idle.common import askable, audience, watched, watches_of
+from bot.domain.idle.common import WATCHED, askable, audience, watched, watches_of
 from bot.domain.inside import Watch
 from bot.domain.leases.common import Round
-from bot.domain.model import Lease, LeaseState, Machine, Power, Reading, SlotId
+from bot.domain.model import Lease, LeaseState, Machine, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
 
 
@@ -37,7 +36,7 @@ def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     since = max(w.blind_since for w in blind if w.blind_since is not None)
     long = draft.now - since
-    if long < idle.blind_holder or not _runs(draft, ctx, lease, since):
+    if long < idle.blind_holder or not _runs(ctx, lease):
         return
     slots = tuple(w.slot for w in blind)
     word = ctx.sight.readings.get(lease.machine)
@@ -57,8 +56,8 @@ def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
         draft.tell(replace(news, to=ADMINS, once=f"{lease.label}:{since.isoformat()}"))
 
 
-def _runs(draft: Draft, ctx: Round, lease: Lease, since: datetime) -> bool:
-    """Whether its machine was on for all that time."""
+def _runs(ctx: Round, lease: Lease) -> bool:
+    """Whether its machine is on, and has not just been started."""
     age = ctx.sight.age_of_boot(lease.machine)
     on = ctx.sight.power(lease.machine) is Power.ON
     return on and (age is None or age >= ctx.policy.idle.blind_holder)
@@ -74,13 +73,14 @@ def _speakers(draft: Draft, ctx: Round, machine: Machine, word: Reading) -> None
 
 
 def _broken(draft: Draft, ctx: Round) -> None:
-    """A lent card, its driver or its licence is out of order: admins hear it once a cause, the holder is asked nothing."""
+    """A lent card or its licence is out of order: admins hear it once a cause, the holder is asked nothing."""
+    _drivers(draft, ctx)
     for lease, slot in list(watched(draft)):
         watch = draft.watches.get(slot)
         word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
         if watch is None or (word is None and not watch.fault):
             continue
-        for cause in causes(watch, slot, word):
+        for cause in causes(watch, word):
             known = lease.fault and cause in lease.fault  # said already, when the guest reported it as broken
             once = f"{lease.label}:{slot}:{cause}"
             news = News(NewsKind.GUEST_FAULT, ADMINS, once=once, lease=lease, slots=(slot,), reason=cause, inside=word)
@@ -88,13 +88,44 @@ def _broken(draft: Draft, ctx: Round) -> None:
                 draft.tell(replace(news, machine=draft.machines.get(lease.machine), watches=(watch,)))
 
 
-def causes(watch: Watch, slot: SlotId, word: Reading | None) -> list[str]:
+def _drivers(draft: Draft, ctx: Round) -> None:
+    """The driver was changed under a guest, or is gone where it was: admins hear it, and the machine's owners, as only they can restart the
+    guest. Once a boot."""
+    for lease in list(draft.leases.values()):
+        word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
+        machine = draft.machines.get(lease.machine)
+        if lease.state not in WATCHED or word is None or machine is None or not word.no_driver:
+            continue
+        watches = tuple(w for w in watches_of(draft, lease) if w.first_seen is not None)
+        age = ctx.sight.age_of_boot(lease.machine)
+        starts = age is not None and age < ctx.policy.reading_stale  # it may still be loaded
+        if word.no_driver != MISMATCH and (not watches or starts):
+            continue
+        news = News(NewsKind.GUEST_FAULT, "", once=f"{lease.label}:{word.no_driver}:{word.boot_id}", lease=lease)
+        news = replace(news, machine=machine, slots=lease.slots, reason=_driver_words(word.no_driver), inside=word)
+        for to in (ADMINS, *machine.owners):
+            draft.tell(replace(news, to=to, watches=watches))
+
+
+MISMATCH = "mismatch"
+"""What a guest says whose driver was updated while it ran."""
+
+
+def _driver_words(no_driver: str) -> str:
+    if no_driver == MISMATCH:
+        return "the driver was updated while it runs (library mismatch)"
+    return (
+        "its driver was there and is not loaded any more"
+        if no_driver == "not loaded"
+        else "its driver was there and is gone"
+    )
+
+
+def causes(watch: Watch, word: Reading | None) -> list[str]:
     """What is out of order with a device inside, in words."""
     found = [watch.fault] if watch.fault else []
     if word is None:
         return found
-    if word.no_driver == "mismatch":
-        found.append("the driver was updated while it runs (library mismatch): restart the guest")
     device = next((d for d in word.devices if d.uuid == watch.uuid), None)
     if device is not None and device.licence.lower().startswith("unlicensed"):
         found.append(f"no licence ({device.licence}): the card is throttled, and what looks idle may be slow")

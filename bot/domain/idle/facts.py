@@ -68,8 +68,8 @@ def _done(draft: Draft, ctx: Round, lease: Lease) -> None:
     said = word.done_at if word is not None else None
     if word is None or said is None or lease.active_since is None or said <= lease.active_since:
         return
-    if lease.done_heard is not None and said <= lease.done_heard:
-        return
+    if said > draft.now or (lease.done_heard is not None and said <= lease.done_heard):
+        return  # one that lies ahead, by a clock that was set back since, was heard before that
     lease = replace(lease, done_heard=said)
     draft.put(lease)
     machine = draft.machines.get(lease.machine)
