@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bot.guest.agent import door
-from tests.guest.conftest import TOKEN, Answer, Fake, Guest, Receiver, card, until
+from tests.guest.conftest import SPEED, TOKEN, Answer, Fake, Guest, Receiver, card, until
 
 
 def gpu(guest: Guest, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -137,10 +137,10 @@ def test_too_often_waits_as_long_as_it_is_asked_to(guest: Guest, receiver: Recei
 
 def test_a_wrong_token_is_said_once_with_what_to_do_and_tried_slowly(guest: Guest, receiver: Receiver) -> None:
     receiver.answer = lambda _: Answer(401)
-    guest.start()
+    guest.start(speed=3 * SPEED)
     text = guest.wait_logged("does not know the token")
     assert "machine token NAME" in text
-    receiver.wait_all(lambda tries: len(tries) >= 2)  # five minutes apart, six seconds here
+    receiver.wait_all(lambda tries: len(tries) >= 2)  # five minutes apart, two seconds here
     assert guest.logged().count("does not know the token") == 1
     guest.token.write_text("another-token")  # it is read anew
     receiver.answer = lambda _: Answer()
@@ -201,7 +201,7 @@ def test_detach_soon_runs_the_hooks_and_lets_go_of_the_driver(
     hook(before, "50-last", f"echo last >> {out}")
     guest.settings["orders"] = {"detach soon": "yes"}
     receiver.order("detach soon")
-    guest.start()
+    guest.start(speed=3 * SPEED)
     text = guest.wait_logged("50-last ended with 0")
     until(lambda: fake.calls() == ["init 0", "shutdown 0"], "NVML is still held")
     assert out.read_text() == "first before-off\nsecond\nlast\n"
