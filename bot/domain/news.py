@@ -83,7 +83,7 @@ class NewsKind(StrEnum):
     NUDGE_OVER = "nudge_over"  # that question is withdrawn or answered: an edit (`reason`: busy, using, kept, answered, released, taken, lease, newer)
     TAKEN_BACK = "taken_back"  # idle cards go back under the terms, in this window (`until`: its end); `who` waits
     CANNOT_SEE = "cannot_see"  # nothing is seen of a lent card since `until`; to its holder once, later to admins
-    GUEST_FAULT = "guest_fault"  # to admins: a lent card or its driver is broken inside (`reason`)
+    GUEST_FAULT = "guest_fault"  # to admins: a lent card or its driver is broken inside (`reason`); a driver to the machine's owners too
     OTHER_CARD = "other_card"  # to admins: a guest names another UUID than the one known for a card (`reason`)
     TWO_SPEAKERS = "two_speakers"  # to admins and owners: two guests speak with one machine's token (a clone?)
     LEFT_SO = "left_so"  # to admins: a card came back from its last holder otherwise than it should be (`reason`)

@@ -74,9 +74,11 @@ _NO_DRIVER = {
 
 
 def guest_fault(t: Telling) -> Reply:
-    """A lent card, or its driver, is broken inside."""
-    reason = t.item.reason.lower()
-    mends = "mismatch" in reason
+    """A lent card is broken inside, or the driver there: that its owners hear too."""
+    word = t.item.inside
+    no_driver = word.no_driver if word is not None else ""
+    if no_driver and not t.public:
+        return _no_driver(t, no_driver)
     return say(
         head(
             t.cards,
@@ -84,12 +86,29 @@ def guest_fault(t: Telling) -> Reply:
             why_tail(t.item.reason),
         ),
         _lent(t),
-        ln(f"A driver that was updated while it ran works again after a restart of {t.vm}, which its owner agrees to.")
-        if mends
+        ln(f"A driver that was updated while it ran works again after a restart of {t.vm}. Its owners are told.")
+        if no_driver == "mismatch"
+        else ln("Its owners are told.")
+        if no_driver
         else None,
         ln("Nothing is asked of the holder about it, and nothing was touched."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
     )
+
+
+def _no_driver(t: Telling, no_driver: str) -> Reply:
+    """To an owner: the driver does not work any more, and only whoever may restart the guest mends it."""
+    new = f"What has {'them' if t.many else 'it'} open may go on; nothing new can use {'them' if t.many else 'it'}."
+    return say(
+        head(t.cards, f" in {t.vm}", why_tail(t.item.reason)),
+        ln(new) if no_driver == "mismatch" else None,
+        ln("A restart of the guest mends it, when it suits you: ", Code("sudo reboot"), f" in {t.vm}. I do not restart it for that.")
+        if no_driver == "mismatch"
+        else ln("Often a new kernel came without the driver's module: install the driver anew there, or restart the guest; ", Code("nvidia-smi"), " tells when it works."),
+        _lent(t),
+        ln("Until then I cannot see what is done there, so nothing is asked and nothing taken back."),
+        buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
+    )  # fmt: skip
 
 
 def other_card(t: Telling) -> Reply:
