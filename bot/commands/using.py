@@ -33,7 +33,7 @@ def run(ctx: Context) -> Reply:
     ctx.clear(heard, HINT, TAKES)
     asked = quiet.meant(ctx, heard, "using")
     for lease, slots in asked:
-        idle.using(ctx.draft, lease, slots, ctx.person.id, heard.because, ctx.policy)
+        idle.using(ctx.draft, lease, slots, ctx.person.id, heard.because)
         quiet.tell_holder(ctx, lease, slots, "using")
     scene = ctx.scene()
     now = [(scene.books.leases[lease.label], slots) for lease, slots in asked]

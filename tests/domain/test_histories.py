@@ -269,7 +269,7 @@ class History:
 
     def using(self) -> None:
         lease = self.world.lease(self.some_lease())
-        self.world.do(lambda d: idle.using(d, d.leases[lease.label], None, lease.person, "", self.world.policy))
+        self.world.do(lambda d: idle.using(d, d.leases[lease.label], None, lease.person, ""))
 
     def kept(self) -> None:
         label, until = self.some_lease(), self.world.now + timedelta(hours=2)

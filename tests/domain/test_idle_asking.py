@@ -248,6 +248,9 @@ def test_who_left_the_workspace_is_not_asked_but_the_other_owners_are() -> None:
     world.people["ada"] = replace(world.people["ada"], active=False)
     run(world, 65 * MIN)
     assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"]
+    world.policy = replace(NUDGING, idle=replace(NUDGING.idle, asked_a_day=1))
+    run(world, 5 * H)
+    assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"], "what is asked in another's stead counts, too"
 
 
 # ---- how it ends --------------------------------------------------------------------------------------------------
@@ -309,7 +312,7 @@ def say(world: World, act: Callable[[Draft, Lease], Lease], label: str = "1") ->
 
 
 def using(slots: tuple[SlotId, ...] | None = None, because: str = "") -> Callable[[Draft, Lease], Lease]:
-    return lambda d, lease: idle.using(d, lease, slots, "ada", because, NUDGING)
+    return lambda d, lease: idle.using(d, lease, slots, "ada", because)
 
 
 def test_using_silences_the_lease_and_counts_once_as_a_false_alarm() -> None:

@@ -90,7 +90,7 @@ def without_window(world: World) -> None:
 
 
 def answered(world: World) -> None:
-    world.do(lambda d: idle.using(d, d.leases["1"], None, "ada", "", NUDGING))
+    world.do(lambda d: idle.using(d, d.leases["1"], None, "ada", ""))
 
 
 def kept(world: World) -> None:

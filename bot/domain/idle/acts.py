@@ -20,7 +20,7 @@ Slots = tuple[SlotId, ...] | None
 """Devices of a lease; None: all of them."""
 
 
-def using(draft: Draft, lease: Lease, slots: Slots, by: PersonId, because: str, policy: Policy) -> Lease:
+def using(draft: Draft, lease: Lease, slots: Slots, by: PersonId, because: str) -> Lease:
     """ "I am using it": no more questions about these devices in this lease; a false alarm, counted once a question.
 
     :param because: the reason, raw text; "" none, and one that was given before stays

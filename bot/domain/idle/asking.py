@@ -234,9 +234,10 @@ def awake(now: datetime, person: Person | None, zone: str, policy: Policy) -> bo
 
 
 def spent(draft: Draft, person: PersonId, zone: str) -> int:
-    """Unasked messages of the person's day so far, over all their leases."""
+    """Unasked messages of the person's day so far, over all their leases, and those of who left about which they are asked."""
     today = hours.local(draft.now, zone).date()
-    at = [at for x in draft.leases.values() if x.person == person and x.nudge is not None for at in x.nudge.counted]
+    nudges = [(x.nudge.to or (x.person,), x.nudge) for x in draft.leases.values() if x.nudge is not None]
+    at = [at for to, nudge in nudges if person in to for at in nudge.counted]
     mine = {x.label for x in draft.leases.values() if x.person == person}
     at += [w.blind_told for w in draft.watches.values() if w.blind_told is not None and w.lease in mine]
     return sum(1 for x in at if hours.local(x, zone).date() == today)
