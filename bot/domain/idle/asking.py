@@ -78,9 +78,8 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
         if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
             found.append(_question(draft, ctx, _without_counts(draft, ctx.policy, lease), waiting))
     due = [x for x in found if x is not None]
-    for question in sorted(
-        due, key=lambda x: not x.warning
-    ):  # a question that a warning would edit away is not sent before it
+    # Warnings first: a question that one of them would edit away is not sent before it.
+    for question in sorted(due, key=lambda x: not x.warning):
         if question.warning or _may_disturb(draft, ctx, question):
             _write(draft, ctx, question)
 
@@ -200,9 +199,8 @@ def _rung(
         if quiet >= never and hours.add_working(watch.first_seen, never, zone, policy) <= now:
             reached = rung
     if warns and reached == 2 and len(watch.asked) >= 2:
-        reached = (
-            len(watch.asked) + 1
-        )  # a restart was agreed only after the second question, or others were taken back on the last warning
+        # A restart was agreed only after the second question, or others were taken back on the last warning.
+        reached = len(watch.asked) + 1
     if reached <= len(watch.asked) or (watch.asked and now - watch.asked[-1] < apart):
         return 0
     return reached
