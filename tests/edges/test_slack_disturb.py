@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +128,41 @@ def test_what_slack_does_not_tell_is_not_known_and_said_once(
         assert people.person(BOB).quiet_until is None
         until(known_later, "it is asked again")
     assert asked(slack) >= before + 3 and len(caplog.records) == 1, caplog.text
+
+
+class _Later(Executor):
+    """Does what it is given when it is told to."""
+
+    def __init__(self) -> None:
+        self.given: list[Callable[[], object]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.given.append(lambda: fn(*args, **kwargs))
+        return Future()
+
+
+def test_who_waits_to_be_asked_about_while_slack_says_too_many_is_left_for_later(
+    slack: LocalSlack, clock: Hand
+) -> None:
+    pool, before = _Later(), asked(slack)
+    disturb = edge.Disturb(make_client(settings_for(slack)), pool, lambda: datetime.now(UTC), clock)
+    arm(slack, "rate_limited", "dnd.info", 7, times=1)
+    for id in (BOB, "UADA000001"):
+        disturb.until(id)
+    for ask in pool.given:
+        ask()
+    assert asked(slack) == before + 1
+    clock.seconds += 8
+    for id in (BOB, "UADA000001"):
+        disturb.until(id)
+    for ask in pool.given[2:]:
+        ask()
+    assert asked(slack) == before + 3
+
+
+def test_many_people_are_asked_about_no_more_often_than_slack_takes() -> None:
+    assert edge.fresh(1) == edge.FRESH
+    assert max(60 * people / edge.fresh(people) for people in range(1, 3000)) <= 40
 
 
 def test_without_the_scope_nobody_is_asked_for_and_the_log_says_what_to_do(

@@ -24,7 +24,10 @@ from bot.service.ports import TryLater, VoiceError
 log = logging.getLogger(__name__)
 
 FRESH = 180.0
-"""Real seconds for which an answer is believed without asking again."""
+"""Real seconds for which an answer is believed without asking again, and longer where many are known: see :func:`fresh`."""
+
+EACH = 1.5
+"""Real seconds between two questions in the long run: Slack takes fifty a minute."""
 
 LATER = 3600.0
 """Real seconds before Slack is asked again after a no that a repetition does not mend (the scope is missing)."""
@@ -91,6 +94,9 @@ class Disturb:
     def _told(self, id: PersonId) -> _Stretch | None:
         """What Slack says; None: it does not, and what was known holds on."""
         try:
+            with self._lock:
+                if self._clock() < self._not_before:
+                    return None  # it said so to one who was asked about before
             answer = calls.call(self._client, "dnd.info", user=id)
         except TryLater as later:
             self._trouble(str(later), later.after.total_seconds())
@@ -102,11 +108,11 @@ class Disturb:
             return _Stretch(None, None, self._clock() + FRESH)
         with self._lock:
             self._said = ""
-        fresh = self._clock() + FRESH
+            until = self._clock() + fresh(len(self._known) + 1)
         start, end = _instant(answer.get("next_dnd_start_ts")), _instant(answer.get("next_dnd_end_ts"))
         if answer.get("dnd_enabled") is not True or start is None or end is None or end <= start:
-            return _Stretch(None, None, fresh)
-        return _Stretch(start, end, fresh)
+            return _Stretch(None, None, until)
+        return _Stretch(start, end, until)
 
     def _trouble(self, what: str, seconds: float) -> None:
         with self._lock:
@@ -114,6 +120,11 @@ class Disturb:
             new, self._said = self._said != what, what
         if new:
             log.warning("do-not-disturb is not known: %s", what)
+
+
+def fresh(people: int) -> float:
+    """Real seconds for which an answer is believed, if so many are asked about again and again."""
+    return max(FRESH, people * EACH)
 
 
 def _instant(value: object) -> datetime | None:

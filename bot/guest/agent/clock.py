@@ -29,10 +29,6 @@ class Clock:
         """Until the event is set, or so many seconds of the agent's time at most; whether it is set."""
         return event.wait(max(0.0, seconds) / self.speed)
 
-    def wait_on(self, condition: threading.Condition, seconds: float) -> None:
-        """Until the condition (which is held) is told, or so many seconds of the agent's time at most."""
-        condition.wait(max(0.0, seconds) / self.speed)
-
 
 def stamp(unix: float | None = None) -> str:
     """An instant by the guest's clock (Unix seconds; None: now), as the wire has it: UTC."""

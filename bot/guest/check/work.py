@@ -23,7 +23,6 @@ TRAIN, TEST, BATCH, EPOCHS = 4096, 1024, 64, 4
 GOOD = 0.7
 """Share of the digits, never seen before, that a sound run tells right; it reaches 0.9 and more."""
 CPU = "CPU:0"
-STAGES = ("data", "tensorflow", "matmul", "training", "end")
 
 
 class Book:
