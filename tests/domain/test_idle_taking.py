@@ -221,6 +221,23 @@ def test_those_that_stayed_are_warned_anew_before_they_go() -> None:
     assert [n.slots for n in warned] == [("T4-1", "T4-2"), ("T4-2",)]
 
 
+def test_a_warning_of_last_week_is_given_anew_and_buys_no_immunity() -> None:
+    world, _ = contended_world()
+    until_warned(world)
+    week = timedelta(days=8)
+    nudge, watch = world.lease("1").nudge, world.books.watches["T4-1"]
+    assert nudge is not None
+    change_lease(world, "1", nudge=replace(nudge, asked=nudge.asked - week))
+    before = replace(watch, asked=tuple(at - week for at in watch.asked))
+    world.books = replace(world.books, watches={**world.books.watches, "T4-1": before})
+    world.delivered.clear()  # the store knows them for eight days
+    run(world, 40 * MIN)
+    assert not taken(world)
+    assert len([n for n in world.told(NewsKind.NUDGE) if n.lease and n.lease.nudge and n.lease.nudge.warning]) == 2
+    run(world, 10 * MIN)
+    assert taken(world)
+
+
 # ---- work begins --------------------------------------------------------------------------------------------------
 
 

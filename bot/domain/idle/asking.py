@@ -41,6 +41,9 @@ COUNTED_FOR = timedelta(days=2)
 TO_ANSWER = timedelta(minutes=15)
 """So long a question stands before one about other cards of the same person may edit it away. A warning does not wait for that."""
 
+WARNED_FOR = timedelta(days=7)
+"""A warning that led to nothing for so long is given anew: nobody remembers it, and the books do not know much longer that it was delivered."""
+
 
 @dataclass(frozen=True)
 class _Due:
@@ -153,10 +156,10 @@ def _question(draft: Draft, ctx: Round, lease: Lease, waiting: Waiting) -> _Ques
         return None  # one that stands when questions are switched off is not counted over: it is to be answered or withdrawn
     waits = waiting.first(lease)
     zone = ctx.zone(to[0])
-    late = waits is not None and any(x >= idle.second and not _was_warned(lease, w) for w, x in quiet)
+    late = waits is not None and any(x >= idle.second and not _was_warned(lease, w, draft.now) for w, x in quiet)
     warns = late and may_be_warned(draft, ctx, lease)
     found = [
-        _Due(w, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w)))
+        _Due(w, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w, draft.now)))
         for w, length in quiet
     ]
     due = tuple(x for x in found if x.rung)
@@ -171,10 +174,10 @@ def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:
     return length * policy.idle.stretch if watch.loading else length
 
 
-def _was_warned(lease: Lease, watch: Watch) -> bool:
+def _was_warned(lease: Lease, watch: Watch, now: datetime) -> bool:
     """Whether the last question about a device was a warning that stands: it is over for those that stayed when others were taken back."""
     nudge = lease.nudge
-    if nudge is None or not nudge.warning or nudge.over:
+    if nudge is None or not nudge.warning or nudge.over or now - nudge.asked >= WARNED_FOR:
         return False
     return watch.slot in nudge.slots and nudge.asked in watch.asked
 
