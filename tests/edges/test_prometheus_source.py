@@ -16,6 +16,7 @@ from bot.domain.model import Machine, Reading
 from bot.edges.store import SqlStore, open_store
 from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource, ask
 from bot.edges.telemetry.prometheus.names import ASKED
+from bot.service.ports import StoreTrouble
 from tests.edges.exporters import U1, U2, UTIL, Pages, Served, dcgm, serving
 from tests.edges.store_builders import M1, M2, Hands, reading, write
 from tests.edges.waiting import until
@@ -204,6 +205,24 @@ def test_whoever_trickles_is_cut_off(begin: bytes) -> None:
         asker.close()
         thread.join()
     assert cut.is_set() and caught.value.outcome == "no_answer"
+
+
+def test_what_could_not_be_kept_does_not_count_as_of_later(
+    house: House, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the database is away nothing piles up, and its work is not that of the minute in which it is back."""
+    source = house.source(targets={"vm-python": pages.put("/metrics", dcgm(values={UTIL: 90}))})
+    house.minute(source)
+    with monkeypatch.context() as patched, pytest.raises(StoreTrouble):
+        patched.setattr(house.store, "readings", _away)
+        house.minute(source)
+    pages.put("/metrics", dcgm(values={UTIL: 0}))
+    (device,) = house.minute(source)[M1].devices
+    assert (device.measured_s, device.busy_s, device.util_max) == (60.0, 0.0, 0.0)
+
+
+def _away() -> Mapping[str, Reading]:
+    raise StoreTrouble("the database is away")
 
 
 def test_a_machine_that_may_not_be_touched_is_not_spoken_for(

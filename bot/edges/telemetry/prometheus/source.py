@@ -212,7 +212,17 @@ class PrometheusSource:
     # ---- telling
 
     def tell(self) -> None:
-        """Make a reading of what each machine's exporters said since the last time. Who said nothing is not spoken for."""
+        """Make a reading of what each machine's exporters said since the last time. Who said nothing is not spoken for.
+
+        :raises StoreTrouble: it cannot be kept; what was said is over all the same, and does not count as of later
+        """
+        try:
+            self._tell()
+        finally:
+            for place in self._places.values():
+                place.samples = []
+
+    def _tell(self) -> None:
         now, readings = self._now(), self._store.readings()
         machines: dict[str, list[MachineId]] = {}
         for machine in self._store.read().machines.values():
@@ -232,9 +242,8 @@ class PrometheusSource:
             self._wake()
 
     def _word(self, place: _Place) -> Word:
-        samples, place.samples = place.samples, []
         span, scrape = self._how.interval.total_seconds(), self._how.scrape.total_seconds()
-        return place.exporter.see(samples, Window(max(s.at for s in samples), span, scrape))
+        return place.exporter.see(place.samples, Window(max(s.at for s in place.samples), span, scrape))
 
     def _keep(self, machine: MachineId, said: Sequence[Word], now: datetime, last: Reading | None) -> bool:
         """Whether a round would act otherwise because of it."""
