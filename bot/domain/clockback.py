@@ -158,7 +158,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
         case Lease() if value.nudge is not None:
             yield from (value.nudge.asked, *value.nudge.counted)
         case Watch():
-            yield from (at for at, _ in value.recent)
+            yield from (at for at, _, _ in value.recent)
             yield from (quarter.start for quarter in value.quarters)
         case _:
             pass
@@ -203,7 +203,7 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted)
         case Watch():
             # What was measured at times that come again is forgotten: an empty bar says less than a wrong one.
-            found["recent"] = tuple((to(at), seconds) for at, seconds in value.recent)
+            found["recent"] = tuple((to(at), seconds, why) for at, seconds, why in value.recent)
             found["quarters"] = tuple(q for q in value.quarters if to(q.start) == q.start)
         case _:
             pass

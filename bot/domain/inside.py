@@ -85,6 +85,7 @@ class Minute:
     measured_s: float | None = None  # as in Device
     busy_s: float | None = None
     top: float | None = None  # %, the busiest engine's maximum
+    engine: str = ""  # which that is, a word of ENGINES; "" not known, or none did anything
     energy_j: float | None = None
     mem_mb: float | None = None  # held, MiB
     mem_total_mb: float | None = None  # of the device, MiB
@@ -146,7 +147,9 @@ class Watch:
     busy_since: datetime | None = None  # it is busy without a break since then
     pending_s: float = 0.0  # quiet seconds that are measured and not yet in the last of `quarters` (see `clocks.whole`)
     last_busy: datetime | None = None  # end of the last busy minute
-    recent: tuple[tuple[datetime, float], ...] = ()  # end and seconds of busy minutes of the last 10 min
+    recent: tuple[
+        tuple[datetime, float, str], ...
+    ] = ()  # the last busy minutes (10 min of them): end, seconds, which signal said so
     opened: bool = False  # a process has held it in this lease, or that cannot be known
     ghost_since: datetime | None = None  # full load without a process and without memory since then
     fault: str = ""  # what is broken, as last said; told to admins
@@ -181,6 +184,17 @@ class Nudge:
     counted: tuple[datetime, ...] = field(
         default=()
     )  # when all of this lease were asked that its holder's attention budget counts, this one included
+
+
+ENGINES = {"util_max": "compute", "encode_max": "encoder", "decode_max": "decoder", "active_max": "counter"}
+"""The engines of a device by their field: for computing, for video, and the hardware counter over all."""
+
+
+def busiest_engine(device: Device) -> str:
+    """Which of ENGINES did most; "" none did anything, or none was measured."""
+    tops = {name: getattr(device, field) or 0.0 for field, name in ENGINES.items()}
+    most = max(tops, key=lambda name: tops[name] if tops[name] > 0.0 else 0.0)
+    return most if tops[most] > 0.0 else ""
 
 
 def busiest(device: Device) -> float | None:

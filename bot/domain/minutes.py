@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.domain.inside import Device, Minute, busiest
+from bot.domain.inside import Device, Minute, busiest, busiest_engine
 from bot.domain.model import Reading
 
 RESET = frozenset({48, 62, 64, 74, 79, 95, 119, 120})
@@ -39,6 +39,7 @@ def _of(bare: Minute, device: Device) -> Minute:
             "measured_s": device.measured_s,
             "busy_s": device.busy_s,
             "top": busiest(device),
+            "engine": busiest_engine(device),
             "energy_j": device.energy_j,
             "mem_mb": device.mem_used_mb,
             "mem_total_mb": device.mem_total_mb,

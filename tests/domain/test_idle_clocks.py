@@ -154,7 +154,7 @@ def test_quarters_are_the_bar_line_of_the_last_hours() -> None:
 
 def test_work_of_the_last_ten_minutes_is_known_for_the_withdrawal() -> None:
     clocks = folded(watch(), [minute(n, top=90.0, busy_s=60.0) for n in range(30)])
-    assert len(clocks.recent) == 10 and sum(s for _, s in clocks.recent) == 600
+    assert len(clocks.recent) == 10 and sum(s for _, s, _ in clocks.recent) == 600
 
 
 KINDS: dict[str, dict[str, Any]] = {

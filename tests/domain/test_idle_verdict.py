@@ -56,6 +56,31 @@ def test_a_minute_is_called(said: dict[str, Any], verdict: Verdict) -> None:
     assert found is verdict and why, why
 
 
+@pytest.mark.parametrize(
+    ("signals", "why"),
+    [
+        ({"util_max": 60.0}, "its computing engines worked"),
+        ({"util_max": 2.0, "encode_max": 60.0}, "its encoder worked"),
+        ({"util_max": 2.0, "decode_max": 60.0}, "its decoder worked"),
+        ({"util_max": None, "active_max": 60.0}, "its hardware counter showed work"),
+        ({"util_max": None, "busy_s": 5.0}, "seconds with work were told"),
+        ({"util_max": 0.0, "busy_s": 5.0}, "seconds with work were told"),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_row_47_the_clock_keeps_which_signal_reset_it(signals: dict[str, Any], why: str, late: bool) -> None:
+    device = replace(Device("GPU-1", "Tesla T4", measured_s=60.0, busy_s=0.0, util_max=0.0, processes=()), **signals)
+    at = MONDAY_10 + 11 * timedelta(minutes=1)
+    (told,) = minutes_of(Reading("uuid-vm-python", at, "boot", 1, False, 1, devices=(device,), interval_s=60.0))
+    before = [minute(n) for n in range(11 if late else 10)]
+    clocks = folded(watch(), [*before, replace(told, at=told.at + timedelta(minutes=9)) if late else told])
+    assert clocks.recent[-1][2] == why and clocks.last_busy == at
+    if not late:
+        assert (clocks.verdict, clocks.why, clocks.quiet_since) == (V.BUSY, why, None)
+    after = folded(clocks, [minute(n) for n in range(11, 200)] + [minute(n, **NOTHING) for n in range(200, 210)])
+    assert after.recent[-1][2] == why, "still, after hours and whatever came between"
+
+
 def of_device(**fields: Any) -> Verdict:
     """The verdict on a device as a guest tells it."""
     device = replace(Device("GPU-1", "Tesla T4", measured_s=60.0, busy_s=0.0, util_max=0.0, processes=()), **fields)

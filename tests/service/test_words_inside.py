@@ -34,6 +34,15 @@ def test_the_three_proofs_stand_with_their_times_and_the_guests_own_line() -> No
     assert "Seen" not in why(w.ADA, w.lease()), "of one that was adopted nothing was watched"
 
 
+def test_row_47_why_says_which_signal_it_was() -> None:
+    encoder = ((w.NOW - 2 * w.H, 30.0, "its computing engines worked"), (w.NOW - w.H, 30.0, "its encoder worked"))
+    busy = w.watch("T4-2", verdict=Verdict.BUSY, busy_since=w.NOW - w.H, recent=encoder)
+    said = why(w.ADA, TWO, w.watch(recent=encoder[:1]), busy)
+    assert "T4-1 has done nothing since 12:40; its computing engines worked until then." in said
+    assert "T4-2 is busy since 13:40 (its encoder worked)." in said
+    assert "worked" not in why(w.ADA, TWO, w.watch(recent=encoder), w.watch("T4-2")), "each another: neither is named"
+
+
 def test_its_holder_reads_what_each_card_does() -> None:
     busy = w.watch("T4-2", verdict=Verdict.BUSY, busy_since=w.NOW - w.H)
     said = why(w.ADA, TWO, w.watch(), busy)

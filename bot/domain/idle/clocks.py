@@ -40,7 +40,7 @@ def fold(watch: Watch, minute: Minute, policy: Policy, back: datetime | None = N
     verdict, why = weigh(minute, policy.idle, length, watch.ghost_since)
     at = minute.at
     if (upto is not None and end <= upto) or (at != end and at - end > policy.reading_stale):
-        return _late(watch, minute, policy) if verdict is BUSY else watch
+        return _late(watch, minute, why, policy) if verdict is BUSY else watch
     if verdict is QUIET:
         if back is not None and at < back + policy.reading_stale:
             verdict, why = UNKNOWN, AWAY
@@ -105,7 +105,7 @@ def unknown_for(watch: Watch, now: datetime) -> timedelta:
 def busy_within(watch: Watch, now: datetime, policy: Policy) -> timedelta:
     """Seconds of work of late, as a question is withdrawn by."""
     since = now - policy.idle.withdraw_within
-    return timedelta(seconds=sum(seconds for at, seconds in watch.recent if at > since))
+    return timedelta(seconds=sum(seconds for at, seconds, _ in watch.recent if at > since))
 
 
 def changed(watch: Watch, fields: dict[str, Any]) -> Watch:
@@ -176,7 +176,7 @@ def _busy(values: dict[str, Any], watch: Watch, minute: Minute, policy: Policy, 
     seconds = _busy_seconds(minute, covered)
     _bar(values, watch, minute, covered, seconds)
     values["last_busy"] = minute.end
-    values["recent"] = _recent(watch.recent, minute.end, seconds, policy)
+    values["recent"] = _recent(watch.recent, (minute.end, seconds, values["why"]), policy)
     upto = watch.upto
     start = minute.start
     if watch.verdict is not BUSY or upto is None or (start != upto and start - upto > policy.reading_stale):
@@ -196,10 +196,11 @@ def _unknown(values: dict[str, Any], watch: Watch, minute: Minute, verdict: Verd
         values["blind_since"] = watch.blind_since or max(since, watch.since)
 
 
-def _late(watch: Watch, minute: Minute, policy: Policy) -> Watch:
+def _late(watch: Watch, minute: Minute, why: str, policy: Policy) -> Watch:
     """Work that is heard of late, or besides: it resets the quiet clock if it lies in it, and adds to nothing."""
     end, length = minute.end, _covered(minute, (minute.end - minute.start).total_seconds())
-    new: dict[str, Any] = {"recent": _recent(watch.recent, end, _busy_seconds(minute, length), policy), "opened": True}
+    work = end, _busy_seconds(minute, length), why
+    new: dict[str, Any] = {"recent": _recent(watch.recent, work, policy), "opened": True}
     if watch.last_busy is None or end > watch.last_busy:
         new["last_busy"] = end
     if watch.quiet_since is not None and end > watch.quiet_since:
@@ -234,21 +235,25 @@ def _loads(minute: Minute, policy: Policy) -> bool:
     return minute.reads or (minute.cpu is not None and minute.cpu > policy.idle.loading_above)
 
 
-Recent = tuple[tuple[datetime, float], ...]
+Work = tuple[datetime, float, str]
+"""A busy minute: its end, its seconds of work, and which signal said so."""
+
+Recent = tuple[Work, ...]
 
 
-def _recent(kept: Recent, end: datetime, seconds: float, policy: Policy) -> Recent:
+def _recent(kept: Recent, work: Work, policy: Policy) -> Recent:
     """Work of the last minutes, oldest first."""
+    end = work[0]
     if kept:
         if end <= kept[-1][0]:  # heard of late, or of another part of the same card
-            return tuple(sorted({*kept, (end, seconds)}))
-        since, first = end - policy.idle.withdraw_within, 0
-        for at, _ in kept:
-            if at > since:
-                break
-            first += 1
-        kept = kept[first:]
-    return kept + ((end, seconds),)  # noqa: RUF005 - half as long as with a star
+            return tuple(sorted({*kept, work}))
+        since = end - policy.idle.withdraw_within
+        if kept[0][0] <= since:
+            first, last = 1, len(kept)
+            while first < last and kept[first][0] <= since:
+                first += 1
+            kept = kept[first:]
+    return kept + (work,)  # noqa: RUF005 - half as long as with a star
 
 
 def _bar(values: dict[str, Any], watch: Watch, minute: Minute, covered: float, seconds: float) -> None:

@@ -24,8 +24,16 @@ GHOST = "it reads full load, but no process holds it and its memory is empty: an
 Found = tuple[Verdict, str]
 
 QUIET: Found = (Verdict.QUIET, "no engine worked")
-BUSY: Found = (Verdict.BUSY, "its busiest second")
-WORKED: Found = (Verdict.BUSY, "seconds with work")
+BUSY: Found = (Verdict.BUSY, "one of its engines worked")
+BUSY_BY: dict[str, Found] = {
+    "compute": (Verdict.BUSY, "its computing engines worked"),
+    "encoder": (Verdict.BUSY, "its encoder worked"),
+    "decoder": (Verdict.BUSY, "its decoder worked"),
+    "counter": (Verdict.BUSY, "its hardware counter showed work"),
+}
+"""By which engine did most."""
+
+WORKED: Found = (Verdict.BUSY, "seconds with work were told")
 RIVALS: Found = (Verdict.UNKNOWN, "two guests speak for this machine")
 STALE: Found = (Verdict.UNKNOWN, "the values are old")
 ARTEFACT: Found = (Verdict.UNKNOWN, GHOST)
@@ -64,7 +72,7 @@ def weigh(minute: Minute, idle: IdlePolicy, length: float, ghost_since: datetime
     elif idle.quiet_below <= top <= 100.0:
         if ghost_since is not None and minute.end - ghost_since > idle.ghost and is_ghost(minute):
             return ARTEFACT
-        return BUSY
+        return BUSY_BY.get(minute.engine, BUSY)
     else:
         return WORKED if busy is not None and busy > 0.0 else WRONG
     if busy is not None and not busy >= 0.0:

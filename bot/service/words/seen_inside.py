@@ -122,12 +122,19 @@ def _doing(scene: Scene, verdict: Verdict, watches: list[Watch], of: int) -> lis
             which,
             " is busy" if one else " are busy",
             [" since ", evidence.when(max(busy), scene.now, zone)] if busy else "",
+            f" ({signal})" if (signal := _signal(watches)) else "",
             ".",
         ]
     if verdict is Verdict.QUIET:
         quiet = [w.quiet_since for w in watches if w.quiet_since is not None]
         since: Part = [" since ", evidence.when(max(quiet), scene.now, zone)] if quiet else " now"
-        return [which, " has done nothing" if one else " have done nothing", since, "."]
+        return [
+            which,
+            " has done nothing" if one else " have done nothing",
+            since,
+            f"; {signal} until then" if quiet and (signal := _signal(watches)) else "",
+            ".",
+        ]
     if verdict is Verdict.FAULT:
         return [
             which,
@@ -140,6 +147,12 @@ def _doing(scene: Scene, verdict: Verdict, watches: list[Watch], of: int) -> lis
     why: Part = [" (", said(watches[0].why, 80), ")"] if watches[0].why else ""
     tail: Part = [" since ", evidence.when(max(blind), scene.now, zone)] if blind else " just now"
     return [which, " is not seen from inside" if one else " are not seen from inside", tail, why, "."]
+
+
+def _signal(watches: list[Watch]) -> str:
+    """``its encoder worked``: which signal said that cards were busy, when they last were; "" none, or each another."""
+    found = {w.recent[-1][2] if w.recent else "" for w in watches}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _said(scene: Scene, lease: Lease, reader: PersonId) -> list[LineOf | None]:
