@@ -373,7 +373,7 @@ def test_one_in_use_and_the_other_busy_again_in_one_round_is_no_question_that_wa
     world.vms["vm-python"].does = {"": "held", world.card("T4-2").pci: "busy"}
     while not any(w.last_busy for w in world.books.watches.values() if w.slot == "T4-2"):
         run(world, MIN)
-    world.do(lambda d: d.put(replace(d.watches["T4-2"], recent=((d.now, 400.0),))))
+    world.do(lambda d: d.put(replace(d.watches["T4-2"], recent=((d.now, 400.0, "its encoder worked"),))))
     say(world, using(("T4-1",)))
     run(world, MIN)
     assert overs(world) == ["answered"]
