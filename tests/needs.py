@@ -1,4 +1,4 @@
-"""What a test needs of the machine it runs on, beside Python: a browser, a compiler, Go, a vSphere simulator, TensorFlow, other Pythons.
+"""What a test needs of the machine it runs on, beside Python: a browser, a compiler, Go, PostgreSQL, a vSphere simulator, TensorFlow, other Pythons.
 
 Called by tests and fixtures that start such a program. A missing program skips the test with a reason that says what
 to install; where `GPUBOT_REQUIRE` names it (as `.ci/run` does) it fails instead, so that a check that should have run
@@ -25,7 +25,7 @@ ASKED = frozenset({"GPUBOT_REQUIRE", "GPUBOT_TENSORFLOW", "GPUBOT_PYTHONS"})
 def need(tool: str) -> Path:
     """The path of `tool`, one of `TOOLS`; does not return where it is missing.
 
-    A program gives its own path; `vcsim` gives a ready binary or else the folder of govmomi's source to build it from; `tensorflow` an
+    A program gives its own path; `postgresql` the folder with its server's programs; `vcsim` gives a ready binary or else the folder of govmomi's source to build it from; `tensorflow` an
     interpreter that can import it; `python3.9` and `python3.13` an interpreter, or the folder of a Debian tree that holds one.
     Skips the calling test, or fails it when `GPUBOT_REQUIRE` (names, by spaces or commas) has the tool.
     """
@@ -66,6 +66,15 @@ def _vcsim() -> Path | None:
     return GOVMOMI if GOVMOMI.is_dir() and shutil.which("go") else None
 
 
+def _postgresql() -> Path | None:
+    """The folder with initdb and postgres; Debian keeps them off the PATH."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        folders.insert(0, Path(on_path).parent)
+    return next((f for f in folders if (f / "initdb").exists() and (f / "postgres").exists()), None)
+
+
 def _tensorflow() -> Path | None:
     """The interpreter that GPUBOT_TENSORFLOW names, else the one that `make tools` made. Asked of its files: an import takes seconds."""
     python = Path(os.environ.get("GPUBOT_TENSORFLOW") or TOOLBOX / "tensorflow" / "bin" / "python")
@@ -104,6 +113,7 @@ TOOLS: dict[str, tuple[Callable[[], Path | None], str]] = {
     "chromium": (_program("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium"),
     "gcc": (_program("gcc"), "apt-get install gcc"),
     "go": (_program("go"), "apt-get install golang-go"),
+    "postgresql": (_postgresql, "apt-get install postgresql"),
     "python3.9": (_python("3.9"), "make tools (as root, on Debian), or a python3.9 on the PATH"),
     "python3.13": (_python("3.13"), "make tools (as root, on Debian), or a python3.13 on the PATH"),
     "tensorflow": (_tensorflow, "make tools, or GPUBOT_TENSORFLOW=an interpreter that has it"),

@@ -11,6 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.needs import need
+
 
 class Databases:
     """Makes fresh databases; the PostgreSQL server starts with the first that needs it."""
@@ -32,9 +34,7 @@ class Databases:
         return f"postgresql+psycopg://gpubot@/t{self._count}?host={self._folder}"
 
     def _start(self) -> None:
-        folder = _binaries()
-        if folder is None:
-            pytest.skip("needs PostgreSQL: apt-get install postgresql")
+        folder = need("postgresql")
         self._folder = Path(tempfile.mkdtemp(prefix="gpubot-pg-"))
         user: str | None = None
         if os.getuid() == 0:  # the server refuses to run as root
@@ -72,15 +72,6 @@ def _known(user: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def _binaries() -> Path | None:
-    """The folder with initdb and postgres; Debian keeps them off the PATH."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    on_path = shutil.which("initdb")
-    if on_path is not None:
-        folders.insert(0, Path(on_path).parent)
-    return next((f for f in folders if (f / "initdb").exists() and (f / "postgres").exists()), None)
 
 
 def _until_ready(folder: Path) -> None:
