@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from bot.domain.inside import Device, Minute, busiest, busiest_engine
 from bot.domain.model import Reading
+from bot.domain.speakers import two_speak
 
 RESET = frozenset({48, 62, 64, 74, 79, 95, 119, 120})
 """Errors of the driver (Xid) after which a card needs a reset; the others are a program's. Told only while new, as they never clear."""
@@ -22,7 +23,7 @@ def minutes_of(reading: Reading) -> tuple[Minute, ...]:
         end=end,
         at=reading.at,
         boot_id=reading.boot_id,
-        rivals=reading.rivals is not None,
+        rivals=two_speak(reading, reading.at),
         jobs=len(reading.jobs) if reading.inside else None,
         logins=len(reading.logins) if reading.inside else None,
     )

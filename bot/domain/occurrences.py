@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 from bot.domain.hours import DAY, local, wall
 from bot.domain.model import Agreement, AgreementKind, AgreementState, Machine, MachineId, Pattern, Reading, Window
 from bot.domain.policy import Policy
+from bot.domain.speakers import two_speak
 from bot.domain.times import night
 
 LOOK_AHEAD = 15
@@ -151,7 +152,7 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
         return None, "the guest is going down"
     if not reading.inside:
         return None, "its cards are seen, but not what runs in it"
-    if reading.rivals is not None and abs(now - reading.rivals) <= policy.reading_stale:
+    if two_speak(reading, now):
         return None, "two guests speak for it"
     parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
     parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []

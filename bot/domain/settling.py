@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from bot.domain.agreements import in_use, objections, skipped_window, use
 from bot.domain.draft import Draft
@@ -28,6 +27,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import now_window
 from bot.domain.policy import Policy
+from bot.domain.speakers import two_speak
 from bot.domain.spoken import lasting_words
 
 OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
@@ -85,7 +85,7 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
     now, window = draft.now, agreement.window
     near = reading is not None and abs(now - reading.at) <= policy.reading_stale
     fresh = reading is not None and near and reading.inside and not reading.stopping
-    if reading is not None and _rivals(reading, now, policy):
+    if reading is not None and two_speak(reading, now):
         fresh = False  # two tell it differently
     free = reading.free_since if reading is not None and fresh else None
     if window is None:
@@ -98,10 +98,6 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
         use(draft, agreement, "its time is over")
     elif fresh and (free is None or free >= window.start) and not agreement.skips:
         step(draft, agreement, On.CHANGED, why="work began again: waits for its end", window=None)
-
-
-def _rivals(reading: Reading, now: datetime, policy: Policy) -> bool:
-    return reading.rivals is not None and abs(now - reading.rivals) <= policy.reading_stale
 
 
 def _ground_lost(draft: Draft, agreement: Agreement) -> str:

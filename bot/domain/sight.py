@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from bot.domain.model import Card, Machine, MachineId, Power, Reading, Seen, SeenHost, SeenMachine, SlotId
+from bot.domain.speakers import two_speak
 
 
 class Sight:
@@ -114,8 +115,8 @@ class Sight:
         r = self.readings.get(uuid)
         if r is None or abs(now - r.at) > stale or r.stopping:  # both ways: the clock may have gone back since
             return None
-        if r.rivals is not None and abs(now - r.rivals) <= stale:
-            return None  # two speak for it: neither is believed
+        if two_speak(r, now):
+            return None
         if since is not None and min(r.first_at or r.at, r.at) < since:
             return None
         return r

@@ -1,13 +1,25 @@
-"""Who is believed, when a guest's agent and an exporter both speak for one machine. Asked by the telemetry edge before a reading is kept."""
+"""Who is believed, when a guest's agent and an exporter, or two guests, speak for one machine. Asked by the telemetry edge before a reading is
+kept, by the store, and by whatever goes by a guest's word."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain.model import Reading
 
 OUTSIDE = "prometheus-"
 """How the boot ids of a source begin that sees a machine's cards alone (``Reading.inside`` is false)."""
+
+RIVALS = timedelta(minutes=10)
+"""So long after two guests were last heard for one machine nothing of what they say is believed; and after so long a silence of the one that
+is listened to, the other one is."""
+
+
+def two_speak(reading: Reading, now: datetime) -> bool:
+    """Whether two guests speak for its machine, so that neither is believed."""
+    return (
+        reading.rivals is not None and abs(now - reading.rivals) <= RIVALS
+    )  # both ways: the clock may have gone back since
 
 
 def counts(new: Reading, last: Reading | None, stale: timedelta) -> bool:

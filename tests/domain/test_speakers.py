@@ -5,11 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.domain.minutes import minutes_of
 from bot.domain.model import LeaseState, Reading
 from bot.domain.news import NewsKind
 from bot.domain.occurrences import works
 from bot.domain.policy import Policy
-from bot.domain.speakers import counts
+from bot.domain.sight import Sight
+from bot.domain.speakers import RIVALS, counts, two_speak
 from tests.domain.world import World
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -43,6 +45,26 @@ def test_an_exporter_cannot_say_that_nothing_runs() -> None:
     """A standing window must not be used because an exporter sees no job: it never sees one."""
     assert works(AGENT, NOW, Policy()) == (False, "nothing runs")
     assert works(EXPORTER, NOW, Policy()) == (None, "its cards are seen, but not what runs in it")
+
+
+@pytest.mark.parametrize(
+    ("ago", "believed"),
+    [
+        (timedelta(), False),
+        (6 * MIN, False),
+        (RIVALS, False),
+        (RIVALS + timedelta(seconds=1), True),
+        (-RIVALS, False),  # the bot's clock went back
+        (-RIVALS - MIN, True),
+        (None, True),
+    ],
+)
+def test_two_guests_are_not_believed_for_as_long_by_any_rule(ago: timedelta | None, believed: bool) -> None:
+    word = replace(AGENT, rivals=NOW - ago if ago is not None else None)
+    assert two_speak(word, NOW) is not believed
+    assert (works(word, NOW, Policy())[0] is False) is believed
+    assert (Sight({}, None, {"uuid-1": word}).word("uuid-1", NOW, STALE) is not None) is believed
+    assert minutes_of(word)[0].rivals is not believed
 
 
 def works_for(world: World, label: str) -> bool:

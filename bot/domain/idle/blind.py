@@ -14,6 +14,7 @@ from bot.domain.inside import Watch
 from bot.domain.leases.common import Round
 from bot.domain.model import Lease, LeaseState, Machine, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.speakers import two_speak
 
 
 def settle(draft: Draft, ctx: Round) -> None:
@@ -65,7 +66,7 @@ def _runs(ctx: Round, lease: Lease) -> bool:
 
 def _speakers(draft: Draft, ctx: Round, machine: Machine, word: Reading) -> None:
     """Two guests with one token: a clone, most likely. Admins and owners hear it once a day."""
-    if word.rivals is None or abs(draft.now - word.rivals) > ctx.policy.reading_stale:
+    if not two_speak(word, draft.now):
         return
     once = f"{machine.uuid}:{draft.now.date()}"
     for to in (*machine.owners, ADMINS):

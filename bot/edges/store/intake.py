@@ -14,6 +14,7 @@ from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.model import MachineId, Reading
 from bot.domain.orders import ENDS, Order
+from bot.domain.speakers import RIVALS
 from bot.edges.store import minutes
 from bot.edges.store.codec import from_text
 from bot.edges.store.pen import put, say
@@ -29,10 +30,6 @@ ORDER_LIVES = timedelta(minutes=30)
 
 BOOTS_KEPT = 20
 """Boots of a machine that are remembered."""
-
-RIVALS = timedelta(minutes=10)
-"""So long after two speakers were last heard for one machine nothing of what they say is believed; and after so long a silence of the one
-that is listened to, the other one is."""
 
 IN_FLIGHT = timedelta(seconds=5)
 """A word may be on its way for so long without knowing it."""
