@@ -125,7 +125,8 @@ class Quarter:
 
 @dataclass(frozen=True)
 class Watch:
-    """The clocks of one lent device. Made when its lease becomes active; a new lease begins with a new one.
+    """The clocks of one lent device. Made when its lease becomes active; a new lease begins with a new one, in the place of the old one: there is
+    never more than one a device, and those of an ended lease are read by nobody (see ``belongs``).
 
     No more than 29 fields: of those CPython 3.11 keeps the names once for all values, and each copy (one a device and minute) is five times
     as small.

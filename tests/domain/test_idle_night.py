@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain import leases
 from bot.domain.model import Job, LeaseState, Login, Power
 from bot.domain.news import NewsKind
-from tests.domain.test_idle_taking import MIN, contended_world, run, taken
+from tests.domain.test_idle_taking import MIN, NUDGING, contended_world, run, taken
 from tests.domain.world import MONDAY_10, World
 
 
@@ -60,3 +61,20 @@ def test_whoever_has_something_open_on_a_card_is_called_before_a_restart() -> No
     world.vms["vm-python"].user = "carol"
     world.until(lambda: "shutdown" in world.acts("vm-python"), timedelta(hours=14), MIN)
     assert {n.to for n in world.told(NewsKind.LAST_CALL)} == {"ada", "carol"}
+
+
+def test_clocks_of_ended_leases_do_not_grow_and_are_read_by_nobody() -> None:
+    """One a device, whoever had it: those of the lease before are replaced, and until then belong to none."""
+    world = World(policy=NUDGING)
+    for vm, owner in (("vm-python", "ada"), ("vm-r", "bob")) * 2:
+        label = world.give(vm, ("T4-1",), "3d").label
+        world.vms[vm].does = {"": "held"}
+        run(world, 3 * MIN)
+        assert [(w.slot, w.lease) for w in world.books.watches.values()] == [("T4-1", label)]
+        world.do(lambda d, x=label: leases.force(d, d.leases[x], "dana", "a demo"))  # type: ignore[misc]
+        world.agree(owner, vm, "now")
+        world.until(lambda vm=vm: not world.vms[vm].cards, timedelta(hours=2))  # type: ignore[misc]
+        run(world, 3 * MIN)
+        ended = world.past.get(label) or world.lease(label)
+        assert ended.state is LeaseState.ENDED
+        assert len(world.books.watches) == 1
