@@ -22,7 +22,7 @@ from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
 from bot.local.demo.stage import Stage, Unmet
-from bot.local.demo.stories import IDLE, ONE, STORIES, Story
+from bot.local.demo.stories import IDLE, ONE, STORIES, TAKE_BACK, Story
 
 LINE = [sys.executable, "-m", "bot.cli", "demo"]
 
@@ -95,7 +95,14 @@ def all_ended(pids: dict[str, int], within: float = 20.0) -> bool:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(("name", "story"), [("1", ONE), pytest.param("idle", IDLE, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("name", "story"),
+    [
+        ("1", ONE),
+        pytest.param("idle", IDLE, marks=pytest.mark.long),
+        pytest.param("take-back", TAKE_BACK, marks=pytest.mark.long),
+    ],
+)
 def test_the_story_holds(
     begun: Callable[..., subprocess.Popen[str]], capsys: pytest.CaptureFixture[str], name: str, story: Story
 ) -> None:
@@ -115,7 +122,7 @@ def test_the_story_holds(
     assert shown and not _not_there(shown, said), "README shows the story as it is now, shortened"
 
 
-TOLD = {"1": "A story", "idle": "Cards that do nothing"}
+TOLD = {"1": "A story", "idle": "Cards that do nothing", "take-back": "Taken back in the night"}
 """Under which heading README shows a story."""
 
 README = Path(__file__).parents[2] / "README.md"
@@ -282,7 +289,7 @@ def test_a_speed_that_is_none_is_refused(speed: str) -> None:
 
 
 def test_an_unknown_story_and_an_unknown_expectation_are_said_before_anything_starts() -> None:
-    assert refused("--story", "7").strip() == "There is no story 7; there is: 1, idle"
+    assert refused("--story", "7").strip() == "There is no story 7; there is: 1, idle, take-back"
     assert "near it:\n  bob is told his place" in refused("--story", "1", "--spoil", "bob is told his plaice")
     listed = refused("--story", "1", "--spoil", "xyzzy")
     assert all(f"\n  {name}\n" in listed for name in ONE.expectations)

@@ -7,8 +7,9 @@ is to be turned round is known before anything starts.
 from bot.local.demo.stories.idle import IDLE
 from bot.local.demo.stories.one import ONE
 from bot.local.demo.stories.story import Story
+from bot.local.demo.stories.take_back import TAKE_BACK
 
-STORIES: dict[str, Story] = {"1": ONE, "idle": IDLE}
+STORIES: dict[str, Story] = {"1": ONE, "idle": IDLE, "take-back": TAKE_BACK}
 """By the name that is given to ``--story``."""
 
-__all__ = ["IDLE", "ONE", "STORIES", "Story"]
+__all__ = ["IDLE", "ONE", "STORIES", "TAKE_BACK", "Story"]
