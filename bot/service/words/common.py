@@ -386,7 +386,7 @@ def window_words(agreement: Agreement, public: bool = False) -> list[Part]:
     :param public: read by people in several zones: every time with its day
     """
     also = also_words(agreement)
-    if agreement.when_done and agreement.window is None:
+    if waits_for_quiet(agreement):
         return [f"as soon as nothing has run for a while{also}"]
     if agreement.pattern is not None:
         p = agreement.pattern
@@ -418,6 +418,26 @@ def next_words(
         When(found[1].end, show),
         also_words(agreement),
     ]
+
+
+def waits_for_quiet(agreement: Agreement) -> bool:
+    """Whether it is for "when nothing runs", and something runs there yet, as far as is known: it has no time, and may begin at any."""
+    return agreement.when_done and agreement.window is None
+
+
+def soonest_words(
+    agreed: Sequence[Agreement], now: datetime, machine: Machine | None, policy: Policy, words: Sequence[Part]
+) -> list[Part]:
+    """When a machine may restart, by all that is agreed: a time to come, and "when nothing runs" beside it, of which either may be first.
+
+    :param agreed: from :func:`usable`
+    :param words: how the first of them is told
+    """
+    quiet = next((a for a in agreed[1:] if waits_for_quiet(a)), None)
+    found = next_window(agreed[:1], agreed[0].machine, now, usual(machine, policy), policy)
+    if quiet is None or found is None or found[1].start <= now:
+        return list(words)
+    return [*window_words(quiet), ", or ", *words, ", whichever is earlier"]
 
 
 def also_words(agreement: Agreement) -> str:
@@ -469,7 +489,7 @@ def usable(books: Books, machine: MachineId, label: str | None, now: datetime, p
         put_off = agreement.window is not None and any(s.start == agreement.window.start for s in agreement.skips)
         if coming is not None:
             found.append((coming[1].start, agreement))
-        elif (agreement.now and not put_off) or (agreement.when_done and agreement.window is None):
+        elif (agreement.now and not put_off) or waits_for_quiet(agreement):
             found.append((LAST, agreement))
     return [agreement for _, agreement in sorted(found, key=lambda pair: (pair[0], pair[1].number))]
 
@@ -520,8 +540,8 @@ def when_done_words(scene: Scene, vm: str) -> LineOf:
     """What counts for "when nothing runs"."""
     quiet = span_of(scene.policy.done_quiet)
     return ln(
-        f"I go by what {vm} reports: no job has run and no key was pressed there for {quiet}; who is only logged in, or has a notebook "
-        "open that computes nothing, does not count. "
+        f"I go by what {vm} reports: no job has run and no key was pressed there for {quiet}; who is only logged in does not count, "
+        "nor does a notebook that is open and computes nothing. "
         "If it does not report, I cannot tell, and ask you."
     )
 
