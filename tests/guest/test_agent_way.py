@@ -11,12 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.guest.agent import door
+from bot.guest.agent.gpu import heard
+from bot.guest.agent.standing import AWAY, NO_TOKEN, REFUSED, TAKEN, Standing
 from tests.guest.conftest import SPEED, TOKEN, Answer, Fake, Guest, Receiver, card, until
 
 
@@ -370,6 +373,58 @@ def test_done_without_a_bot_waits_for_it(guest: Guest, receiver: Receiver) -> No
     assert told["done"]["ago_s"] + told["age_s"] > 60
 
 
+def test_done_says_that_the_bot_does_not_know_the_token_and_what_to_do(guest: Guest, receiver: Receiver) -> None:
+    receiver.answer = lambda _: Answer(401)
+    guest.settings["done"] = {"enabled": "yes"}
+    guest.start()
+    guest.wait_logged("does not know the token")
+    for _ in range(2):  # also who comes again at once
+        ran = gpu(guest, "done")
+        assert (ran.returncode, ran.stdout) == (4, "")
+        assert "the bot does not know this machine's token" in ran.stderr
+        assert "/gpu machine token NAME" in ran.stderr and "install.sh token" in ran.stderr
+    shown = gpu(guest).stdout
+    assert "The bot refuses the token since " in shown and "install.sh token" in shown
+    receiver.answer = lambda _: Answer()
+    assert receiver.wait(lambda r: r["done"] is not None)  # it was noted all the same
+    until(lambda: "The bot took a reading" in gpu(guest).stdout, "gpu does not show it")
+
+
+def test_done_without_a_token_that_can_be_used_says_so(guest: Guest) -> None:
+    guest.token.chmod(0o644)
+    guest.settings["done"] = {"enabled": "yes"}
+    guest.start()
+    guest.wait_logged("can be read by others")
+    ran = gpu(guest, "done")
+    assert ran.returncode == 4
+    assert f"chmod 600 {guest.token}" in ran.stderr
+
+
+def test_done_in_a_reading_that_the_bot_drops_is_not_heard(guest: Guest, receiver: Receiver) -> None:
+    receiver.answer = lambda body: Answer(400 if body["done"] else 200)
+    guest.settings["done"] = {"enabled": "yes"}
+    guest.start()
+    receiver.fresh()
+    ran = gpu(guest, "done")
+    assert ran.returncode == 1
+    assert "refused the reading" in ran.stderr and "journalctl" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        (Standing(), "No reading was sent to the bot yet."),
+        (Standing(TAKEN, "2026-03-02T11:59:40Z"), "The bot took a reading 20 s ago."),
+        (Standing(TAKEN, "2026-03-02T11:50:00Z"), "The bot took a reading 10 min ago."),
+        (Standing(REFUSED, "2026-03-02T11:50:00Z", "x"), "The bot refuses the token since "),
+        (Standing(NO_TOKEN, "2026-03-02T11:50:00Z", "the file is empty"), "The bot hears nothing from here since "),
+        (Standing(AWAY, "2026-03-02T11:50:00Z", "no route"), "The bot does not answer since "),
+    ],
+)
+def test_gpu_says_whether_the_bot_takes_the_readings(standing: Standing, words: str) -> None:
+    assert heard(standing, datetime(2026, 3, 2, 12, tzinfo=UTC)).startswith(words)
+
+
 def test_without_an_agent_gpu_says_so(guest: Guest) -> None:
     for words in (["done"], []):
         ran = gpu(guest, *words)
@@ -438,12 +493,14 @@ def test_gpu_shows_what_was_last_seen(guest: Guest, receiver: Receiver, fake: Fa
     assert "GPU 0: Tesla T4 (UUID: GPU-11111111-2222-3333-4444-555555555555)" in ran.stdout
     assert "at most 80 %, 9000 of 15360 MiB held" in ran.stdout
     assert "(pid 4242) holds 9000 MiB" in ran.stdout
+    assert "The bot took a reading 0 s ago." in ran.stdout
+    assert guest.logged().count("the bot took the first reading") == 1
 
 
 def test_a_door_that_cannot_be_made_is_no_thread_to_watch(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert not door.Door(tmp_path / "file", True, lambda _: True).open()
-    made = door.Door(tmp_path, True, lambda _: True)
+    assert not door.Door(tmp_path / "file", True, lambda _: None).open()
+    made = door.Door(tmp_path, True, lambda _: None)
     try:
         assert made.open() and made.is_alive()
     finally:

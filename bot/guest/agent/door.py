@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.guest.agent.processes import Users
+from bot.guest.agent.standing import NO_TOKEN, REFUSED, TAKEN, TOKEN_TO_DO, Standing
 
 log = logging.getLogger("gpubot-agent.door")
 
@@ -24,19 +25,43 @@ LINE_MOST = 1024
 PATIENCE_S = 2.0  # real seconds for a word
 AT_ONCE = 8  # who may be inside
 AGAIN_S = 5.0  # seconds in which the same user is told that it was heard
+AGAIN = "that was heard a moment ago"
 NOT_ENABLED = "`gpu done` is not enabled in this machine: its owner writes `enabled = yes` under [done] in the agent's settings and restarts it"
+
+OK, NO, NOT_KNOWN = 0, 1, 4
+"""Exit codes of ``gpu done``: heard or noted; the agent or the bot says no; the bot does not know this machine."""
+
+
+def answer_to_done(standing: Standing | None) -> tuple[int, str]:
+    """The exit code and the words for how it stands with the bot; None: it refused the reading."""
+    if standing is None:
+        return (
+            NO,
+            "the bot refused the reading with it, so nothing is given back; the agent's log says why: journalctl -u gpubot-agent",
+        )
+    if standing.how == TAKEN:
+        return OK, "the bot knows; it gives this machine's cards back if its owner has them on loan"
+    if standing.how == REFUSED:
+        return (
+            NOT_KNOWN,
+            f"the bot does not know this machine's token and hears nothing from here, so nothing is given back; {TOKEN_TO_DO}."
+            " It is noted, and told if that happens within some hours",
+        )
+    if standing.how == NO_TOKEN:
+        return NOT_KNOWN, f"the bot hears nothing from here, so nothing is given back: {standing.why}"
+    return OK, "noted; the bot does not answer just now and hears it as soon as it does"
 
 
 class Door(threading.Thread):
-    """Open until the process ends. ``done`` gets the user's name, and returns whether the bot knows by now."""
+    """Open until the process ends. ``done`` gets the user's name, and returns how it stands with the bot (see ``answer_to_done``)."""
 
-    def __init__(self, folder: Path, enabled: bool, done: Callable[[str], bool]) -> None:
+    def __init__(self, folder: Path, enabled: bool, done: Callable[[str], Standing | None]) -> None:
         super().__init__(name="door", daemon=True)
         self._path, self._enabled, self._done = folder / SOCKET, enabled, done
         self._users = Users()
         self._inside = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
-        self._heard: dict[int, float] = {}
+        self._heard: dict[int, tuple[float, tuple[int, str]]] = {}  # who: when, and what is said if they come again
         self._socket: socket.socket | None = None
 
     def open(self) -> bool:
@@ -87,32 +112,33 @@ class Door(threading.Thread):
                     "3i", guest.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
                 )
                 word = _line(guest)
-                ok, said = self._answer(uid, word)
-                guest.sendall(json.dumps({"ok": ok, "said": said}).encode() + b"\n")
+                code, said = self._answer(uid, word)
+                guest.sendall(json.dumps({"ok": code == OK, "code": code, "said": said}).encode() + b"\n")
         except OSError:
             pass  # they went away
         finally:
             self._inside.release()
 
-    def _answer(self, uid: int, word: str) -> tuple[bool, str]:
+    def _answer(self, uid: int, word: str) -> tuple[int, str]:
         if word != "done":
-            return False, "the agent knows one word here: done"
+            return NO, "the agent knows one word here: done"
         if not self._enabled:
-            return False, NOT_ENABLED
+            return NO, NOT_ENABLED
         with self._lock:
             before, now = self._heard.get(uid), time.monotonic()
-            if before is not None and now - before < AGAIN_S:
-                return True, "that was heard a moment ago"
-            self._heard[uid] = now
+            if before is not None and now - before[0] < AGAIN_S:
+                return before[1]
+            self._heard[uid] = (now, (OK, AGAIN))
         user = self._users.name(uid)
         log.info("%s says: done", user)
-        if self._done(user):
-            return True, "the bot knows; it gives this machine's cards back if its owner has them on loan"
-        return True, "noted; the bot does not answer just now and hears it as soon as it does"
+        code, said = answer_to_done(self._done(user))
+        with self._lock:
+            self._heard[uid] = (time.monotonic(), (code, said if code else AGAIN))
+        return code, said
 
 
-def ask(folder: Path, word: str, patience_s: float = 15.0) -> tuple[bool, str]:
-    """The answer to a word. Raises OSError where no agent listens."""
+def ask(folder: Path, word: str, patience_s: float = 20.0) -> tuple[int, str]:
+    """The exit code and the words for a word. Raises OSError where no agent listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
         agent.settimeout(patience_s)
         agent.connect(str(folder / SOCKET))
@@ -120,8 +146,8 @@ def ask(folder: Path, word: str, patience_s: float = 15.0) -> tuple[bool, str]:
         line = _line(agent)
     try:
         answer = json.loads(line)
-        return bool(answer["ok"]), str(answer["said"])
-    except (ValueError, KeyError, TypeError):
+        return int(answer.get("code", OK if answer["ok"] else NO)), str(answer["said"])
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise OSError("what listens there is no agent") from None
 
 

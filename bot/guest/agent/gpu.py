@@ -14,7 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TextIO
 
-from bot.guest.agent.door import SOCKET, ask
+from bot.guest.agent.door import OK, SOCKET, ask
+from bot.guest.agent.standing import AWAY, NO_TOKEN, REFUSED, STANDING_FILE, TAKEN, TOKEN_TO_DO, Standing
 
 RUN_DIR = Path("/run/gpubot-agent")
 LAST_FILE = "last.json"
@@ -23,14 +24,16 @@ FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGINT", "SI
 FROM_TERMINAL = ("SIGINT", "SIGQUIT")  # a terminal sends these to the command itself
 
 USAGE = """\
-usage: gpu                  what the agent of this machine last saw of its cards
+usage: gpu                  what the agent of this machine last saw of its cards, and whether the bot hears it
        gpu done             the work is done: give the cards of this machine back
        gpu run -- COMMAND   run COMMAND, then say done (also if it failed)
+exit codes: 0; 1 the agent or the bot says no; 2 a wrong call; 3 no agent runs; 4 the bot does not know this machine's token.
+            After `run`: the code of COMMAND.
 """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit code: of the command after ``run``; else 0, 1 if the agent says no, 2 for a wrong call, 3 if no agent runs."""
+    """Exit code: of the command after ``run``; else as USAGE has it."""
     words = sys.argv[1:] if argv is None else argv
     folder = Path(os.environ.get("GPUBOT_AGENT_RUN", str(RUN_DIR)))
     if not words or words == ["status"]:
@@ -47,12 +50,12 @@ def main(argv: list[str] | None = None) -> int:
 
 def _done(folder: Path) -> int:
     try:
-        ok, said = ask(folder, "done")
+        code, said = ask(folder, "done")
     except OSError as error:
         _say(_nobody(folder, error), sys.stderr)
         return 3
-    _say(f"gpu: {said}", sys.stdout if ok else sys.stderr)
-    return 0 if ok else 1
+    _say(f"gpu: {said}", sys.stdout if code == OK else sys.stderr)
+    return code
 
 
 def _run(command: list[str], folder: Path) -> int:
@@ -103,7 +106,7 @@ def _status(folder: Path) -> int:
             f"gpu: the agent has seen nothing for {age / 60:.0f} min. See: systemctl status gpubot-agent",
             file=sys.stderr,
         )
-    for line in lines(body, age):
+    for line in [*lines(body, age), heard(_standing(folder), datetime.now(timezone.utc))]:
         print(line)
     return 3 if age > OLD_S else 0
 
@@ -126,6 +129,30 @@ def lines(body: dict[str, Any], age: float) -> list[str]:
     jobs = [job for job in body["jobs"] or () if not job["gpu"]]
     said += [f"  without a card: {job['user']}: {job['name']} (pid {job['pid']})" for job in jobs]
     return said
+
+
+def heard(standing: Standing, now: datetime) -> str:
+    """Whether the bot takes what is seen here."""
+    try:
+        at = datetime.fromisoformat(standing.since.replace("Z", "+00:00"))
+    except ValueError:
+        return "No reading was sent to the bot yet."
+    ago, local = max(0.0, (now - at).total_seconds()), at.astimezone()
+    since = f"{local:%H:%M}" if ago < 43200 else f"{local:%d %b %H:%M}"
+    said = {
+        TAKEN: f"The bot took a reading {f'{ago:.0f} s' if ago < 180 else f'{ago / 60:.0f} min'} ago.",
+        REFUSED: f"The bot refuses the token since {since}: it does not know it, and hears nothing from here; {TOKEN_TO_DO}.",
+        NO_TOKEN: f"The bot hears nothing from here since {since}: {standing.why}.",
+        AWAY: f"The bot does not answer since {since}: {standing.why}.",
+    }
+    return said.get(standing.how, "No reading was sent to the bot yet.")
+
+
+def _standing(folder: Path) -> Standing:
+    try:
+        return Standing(**json.loads((folder / STANDING_FILE).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return Standing()
 
 
 NO_DRIVER = {

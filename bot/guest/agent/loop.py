@@ -23,6 +23,7 @@ from bot.guest.agent.orders import DETACHED_S, NORMAL_S, SHORT_LASTS_S, SHORT_S,
 from bot.guest.agent.post import Post
 from bot.guest.agent.settings import Settings
 from bot.guest.agent.spool import Item, Spool
+from bot.guest.agent.standing import AWAY, NO_TOKEN, REFUSED, TAKEN, Standing
 from bot.guest.agent.state import State, write
 
 log = logging.getLogger("gpubot-agent")
@@ -105,16 +106,21 @@ class Agent:
         self._words.put(order)
         self._wake()
 
-    def _done(self, user: str) -> bool:
-        """``gpu done``: into a reading at once; whether the bot took it within DONE_S."""
+    def _done(self, user: str) -> Standing | None:
+        """``gpu done``: into a reading at once; how it stands with the bot within DONE_S. None: the bot refused that reading alone."""
         said = _Done(user, self._clock.now())
         self._dones.put(said)
         self._wake()
         if not said.sent.wait(DONE_S) or said.item is None:
-            return False
-        item = said.item
+            return Standing(AWAY)
+        item, post = said.item, self._post
         with self._spool.condition:
-            return self._spool.condition.wait_for(lambda: not self._spool.waits_held(item), DONE_S)
+            self._spool.condition.wait_for(
+                lambda: not self._spool.waits_held(item) or post.standing.how in (REFUSED, NO_TOKEN), DONE_S
+            )
+            if not self._spool.waits_held(item):
+                return None if item.refused else Standing(TAKEN)
+            return post.standing
 
     # ---- the loop ----
 

@@ -6,6 +6,7 @@ not come at once when the bot is back. A reading that the bot refuses is dropped
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -14,13 +15,15 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.guest.agent.clock import Clock
+from bot.guest.agent.clock import Clock, stamp
 from bot.guest.agent.settings import Settings, TokenError, read_token
 from bot.guest.agent.spool import Item, Spool
+from bot.guest.agent.standing import AWAY, NO_TOKEN, REFUSED, STANDING_FILE, TAKEN, Standing
+from bot.guest.agent.state import write
 
 log = logging.getLogger("gpubot-agent.post")
 
@@ -53,6 +56,8 @@ class Post(threading.Thread):
         self._tls: ssl.SSLContext | None = None
         self._failures = 0
         self._told = ""  # the trouble that was last logged: each is said once
+        self._taken_once = False
+        self.standing = Standing()
 
     def stop(self, wait_s: float) -> None:
         """No further try."""
@@ -93,7 +98,7 @@ class Post(threading.Thread):
         try:
             token = read_token(self._settings.token_file)
         except TokenError as error:
-            self._say(str(error))
+            self._say(str(error), NO_TOKEN)
             return _Outcome(over=False, wait_s=60.0)
         body = {**item.body, "age_s": round(max(0.0, self._clock.now() - item.made), 1)}
         try:
@@ -129,14 +134,18 @@ class Post(threading.Thread):
     def _judge(self, item: Item, status: int, retry_after: str, answer: bytes) -> _Outcome:
         orders = _orders(answer) if status == 200 else None
         if orders is not None:
-            if self._told:
+            if not self._taken_once:
+                log.info("the bot took the first reading")
+            elif self._told:
                 log.info("the bot takes readings again")
-            self._failures, self._told = 0, ""
+            self._failures, self._told, self._taken_once = 0, "", True
+            self._stands(Standing(TAKEN, stamp()))
             return _Outcome(over=True, orders=orders)
         if status in (401, 403):
             self._say(
                 f"the bot does not know the token in {self._settings.token_file} (answer {status}): an admin makes a new one with"
-                " `machine token NAME` in Slack; put it into that file, the agent reads it by itself"
+                " `machine token NAME` in Slack; put it into that file, the agent reads it by itself",
+                REFUSED,
             )
             return _Outcome(over=False, wait_s=DENIED_WAIT_S)
         if status in TRANSIENT or status >= 500:
@@ -152,14 +161,23 @@ class Post(threading.Thread):
         log.error(
             "the bot refused reading %s and it is dropped (answer %d): %s", item.body.get("seq"), status, _words(answer)
         )
-        self._failures = 0
+        self._failures, item.refused = 0, True
         return _Outcome(over=True)
 
-    def _say(self, trouble: str) -> None:
+    def _say(self, trouble: str, how: str = AWAY) -> None:
         """Each trouble once, until it is over or another one."""
         if trouble != self._told:
             self._told = trouble
             log.warning("%s", trouble)
+            self._stands(Standing(how, self.standing.since if how == self.standing.how else stamp(), trouble))
+
+    def _stands(self, standing: Standing) -> None:
+        """Tells who waits for it, and the file that ``gpu`` shows; without the folder there is no ``gpu`` either, and that was said."""
+        with contextlib.suppress(OSError):
+            write(self._settings.run_dir / STANDING_FILE, json.dumps(asdict(standing)), 0o644)
+        with self._spool.condition:
+            self.standing = standing
+            self._spool.condition.notify_all()
 
 
 def _orders(answer: bytes) -> tuple[str, ...] | None:

@@ -26,6 +26,7 @@ class Item:
 
     body: dict[str, Any]
     made: float  # by the agent's clock
+    refused: bool = False  # the bot will never take it
 
 
 class Spool:
