@@ -1,4 +1,4 @@
-"""machine list: registered machines with their owners, and those that I see besides"""
+"""machine list: registered machines with their owners and when each was heard, and those that I see besides"""
 
 from __future__ import annotations
 

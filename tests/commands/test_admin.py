@@ -1,12 +1,15 @@
 """Admins' verbs: machines, tokens, cards aside, force, pause; and cards that sat there before the bot."""
 
 import hashlib
+from datetime import timedelta
 
 import pytest
 
-from bot.domain.model import AsideWhy, LeaseState, Power, SeenMachine
+from bot.domain.model import AsideWhy, LeaseState, Power, Reading, SeenMachine
 from tests.fakes import text_of, uuid
 from tests.house import House
+
+NAMES = ("vm-r", "vm-train", "vm-python", "vm-spare")
 
 
 def test_a_machine_is_found_by_name_in_the_last_look(house: House) -> None:
@@ -99,6 +102,23 @@ def test_machines_are_listed(house: House) -> None:
     for name in ("vm-python", "vm-r", "vm-train"):
         assert name in text
     assert house.say("dana", "machine") == house.say("dana", "machines")
+
+
+def test_the_list_says_when_each_guest_was_last_heard(house: House) -> None:
+    now = house.clock.now()
+    for name, ago, inside in (
+        ("vm-r", timedelta(seconds=30), True),
+        ("vm-train", timedelta(minutes=40), True),
+        ("vm-python", timedelta(seconds=10), False),
+    ):
+        house.guest(name, Reading(uuid(name), now - ago, "b", 1, False, 0, inside=inside))
+    assert house.say("dana", "machine add vm-spare owners @bob").ok
+    lines = text_of(house.say("dana", "machine list")).splitlines()
+    ends = {name: next(line for line in lines if name in line).partition(": ")[2] for name in NAMES}
+    assert ends["vm-r"] == "heard 30 s ago"
+    assert ends["vm-train"].startswith("not heard since ")
+    assert ends["vm-python"] == "heard 10 s ago, through its exporter"
+    assert ends["vm-spare"] == "never heard"
 
 
 def test_a_token_is_shown_once_and_kept_as_its_digest(house: House) -> None:

@@ -29,6 +29,7 @@ from bot.service.words.common import (
     name_of,
     say,
     slots_of,
+    span_of,
     tidy,
     typeable,
     wanted,
@@ -100,12 +101,12 @@ def _under_way(scene: Scene, machine: Machine) -> LineOf | None:
 
 
 def machine_list(scene: Scene) -> Reply:
-    """The answer to ``machine list``: known machines with owners, and those that vCenter shows besides."""
+    """The answer to ``machine list``: known machines with owners and when they were heard, and those that vCenter shows besides."""
     known = sorted(scene.books.machines.values(), key=lambda m: m.name)
     lines: list[LineOf] = []
     for m in known[:MACHINES_SHOWN]:
         gone = ", gone from vCenter" if m.gone else ""
-        lines.append(ln(Code(name_of(m)), " of ", _owners(m), gone))
+        lines.append(ln(Code(name_of(m)), " of ", _owners(m), gone, ": ", _heard(scene, m)))
     if len(known) > MACHINES_SHOWN:
         lines.append(ln(f"… and {len(known) - MACHINES_SHOWN} more"))
     seen = scene.seen.machines if scene.seen is not None else ()
@@ -125,6 +126,17 @@ def machine_list(scene: Scene) -> Reply:
         ln("Add one: ", command(scene.policy, "machine add NAME owners @person"), "."),
         buttons=(button("Who has what", "status"),),
     )
+
+
+def _heard(scene: Scene, machine: Machine) -> list[Part]:
+    """When its guest last spoke."""
+    word = scene.readings.get(machine.uuid)
+    if word is None:
+        return ["never heard"]
+    exporter = "" if word.inside else ", through its exporter"
+    if scene.now - word.at > scene.policy.reading_stale:
+        return ["not heard since ", When(word.at), exporter]
+    return [f"heard {span_of(scene.now - word.at)} ago", exporter]
 
 
 def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
