@@ -2,11 +2,17 @@
 
 import json
 import re
+import ssl
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import trustme
 import yaml
 
 from bot.commands import found
@@ -95,10 +101,41 @@ def test_the_container_is_built_in_two_stages_with_pins(image: list[tuple[str, s
 
 def test_the_container_says_whether_it_is_well(image: list[tuple[str, str]]) -> None:
     (check,) = [rest for word, rest in image if word == "HEALTHCHECK"]
-    assert "http://127.0.0.1:8321/healthz" in check
-    command = json.loads(check[check.index("[") :])
-    compile(command[command.index("-c") + 1], "HEALTHCHECK", "exec")
+    assert "'127.0.0.1', 8321" in check and "'/healthz'" in check
     assert image[-1] == ("CMD", '["gpubot", "run"]')
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
+def test_the_check_of_the_container_asks_either_way(
+    image: list[tuple[str, str]], tls: bool, status: int, code: int
+) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/healthz" else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Plain HTTP where TLS is spoken: part of what is looked at here."""
+
+    (check,) = [rest for word, rest in image if word == "HEALTHCHECK"]
+    program = json.loads(check[check.index("[") :])[2]
+    server = Server(("127.0.0.1", 0), Handler)
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("gpubot.example.org").configure_cert(context)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        words = [sys.executable, "-c", program.replace("8321", str(server.server_port))]
+        ran = subprocess.run(words, env={"http_proxy": "http://127.0.0.1:9"}, timeout=30, check=False)
+        server.shutdown()
+    assert ran.returncode == code
 
 
 def test_the_container_holds_no_secret(image: list[tuple[str, str]], repo: Path) -> None:
