@@ -22,6 +22,7 @@ from bot.service.words.common import (
     MINE,
     Part,
     Scene,
+    both_words,
     button,
     card_s,
     clock_words,
@@ -39,6 +40,7 @@ from bot.service.words.common import (
     place_word,
     say,
     slots_of,
+    soonest_words,
     span_of,
     today_lasts,
     until_words,
@@ -307,7 +309,7 @@ def _asks(
         return ln(
             Bold(f"Agreed: {vm} may restart"),
             " ",
-            agreed_when(scene, agreed, promise),
+            agreed_when(scene, agreed, promise, str(request.number)),
             ". ",
             _too_early(agreed, promise) or _before(agreed, promise),
         )
@@ -332,13 +334,28 @@ def offered_next(request: Request, promise: Promise | None) -> bool:
     return free and request.state is RequestState.QUEUED and request.rest is None
 
 
-def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None) -> list[Part]:
-    """When a machine may restart; "now" counts from when the card is there: promised for later, or with somebody still."""
+def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None, label: str = "") -> list[Part]:
+    """When a machine may restart; "now" counts from when the card is there: promised for later, or with somebody still.
+
+    A time to come and "when nothing runs" are told together, whichever of them ``agreed`` is. ``label``: the number that it is told of.
+    """
     waits = promise is not None and promise.cause != "free_now"
     coming = any(h.label == agreed.label and h.turn is Turn.NEXT for h in scene.books.holds)
     request = scene.books.requests.get(int(agreed.label)) if agreed.label.isdecimal() else None
     count = request.count if request is not None else 1
-    return now_words(agreed, scene.policy, count if waits or coming else 0)
+    words = now_words(agreed, scene.policy, count if waits or coming else 0)
+    machine = scene.books.machines.get(agreed.machine)
+    others = _beside(scene, agreed, label or agreed.label)
+    return both_words(agreed, others, scene.now, machine, scene.policy, words)
+
+
+def _beside(scene: Scene, agreed: Agreement, label: str) -> list[Agreement]:
+    """What else lets its machine restart for a number, soonest first; who wants to be asked first gave only what is for that number."""
+    request = scene.books.requests.get(int(label)) if label.isdecimal() else None
+    waits = request is not None and request.state in (RequestState.QUEUED, RequestState.OFFERED)
+    own = request is not None and waits and request.ask_first
+    found = usable(scene.books, agreed.machine, label or None, scene.now, scene.policy)
+    return [a for a in found if a.number != agreed.number and (a.label == label or not own)]
 
 
 def _before(agreed: Agreement, promise: Promise | None) -> str:
@@ -435,7 +452,11 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
     many = len(taken.slots) > 1
     return say(
         head(slots_of(taken.slots), f" {'are' if many else 'is'} yours as soon as {vm} has restarted."),
-        ln(f"{vm} restarts ", _restarts_when(scene, agreed), f", and is off for {usual_words(machine, scene.policy)}.")
+        ln(
+            f"{vm} restarts ",
+            _restarts_when(scene, agreed, taken.label),
+            f", and is off for {usual_words(machine, scene.policy)}.",
+        )
         if agreed is not None
         else None,
         ended_work(scene, agreed),
@@ -453,10 +474,13 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
     )
 
 
-def _restarts_when(scene: Scene, agreed: Agreement) -> list[Part]:
+def _restarts_when(scene: Scene, agreed: Agreement, label: str) -> list[Part]:
     if agreed.pattern is not None:
-        return next_words(agreed, scene.books.machines.get(agreed.machine), scene.now, scene.policy)
-    return agreed_when(scene, agreed)
+        machine = scene.books.machines.get(agreed.machine)
+        found = [agreed, *_beside(scene, agreed, label)]
+        words = next_words(agreed, machine, scene.now, scene.policy)
+        return soonest_words(found, scene.now, machine, scene.policy, words)
+    return agreed_when(scene, agreed, label=label)
 
 
 def _offer_lost(scene: Scene, request: Request) -> Reply:
@@ -505,7 +529,7 @@ def _agreed_line(scene: Scene, request: Request) -> LineOf | None:
     agreed = agreed_for(scene, request)
     if agreed is None:
         return None
-    when = agreed_when(scene, agreed, scene.promises.get(request.number))
+    when = agreed_when(scene, agreed, scene.promises.get(request.number), str(request.number))
     return ln(Bold(f"Agreed: {_vm(scene, request)} may restart"), " ", when, ".")
 
 

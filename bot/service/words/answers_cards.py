@@ -36,10 +36,12 @@ from bot.service.words.common import (
     now_words,
     say,
     slots_of,
+    soonest_words,
     span_of,
     until_words,
     usable,
     usual_words,
+    waits_for_quiet,
     wanted,
     when_done_words,
     whose,
@@ -131,9 +133,14 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     if move is not None:
         return ["in the restart that is under way"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
-    if agreed and agreed[0].pattern is not None:
-        return next_words(agreed[0], scene.books.machines.get(lease.machine), scene.now, scene.policy)
-    return now_words(agreed[0], scene.policy, waits=False) if agreed else None
+    if not agreed:
+        return None
+    first, machine = agreed[0], scene.books.machines.get(lease.machine)
+    again = first.pattern is not None
+    words = (
+        next_words(first, machine, scene.now, scene.policy) if again else now_words(first, scene.policy, waits=False)
+    )
+    return soonest_words(agreed, scene.now, machine, scene.policy, words)
 
 
 _PLANNED = (MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED)
@@ -152,8 +159,8 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
                     f", and is off for {usual_words(machine, scene.policy)}. I say so before.",
                 )
             )
-            agreed = next(iter(usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)), None)
-            if agreed is not None and agreed.when_done and agreed.window is None:
+            agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
+            if any(waits_for_quiet(a) for a in agreed):
                 lines.append(when_done_words(scene, name_of(machine)))
             lines += [line for line in (_ends(scene, lease), evidence.open_there(scene, _agreed(scene, lease))) if line]
     if returning:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.domain.leases import second_try
 from bot.domain.lifecycle import UNDER_WAY, comes_on
-from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Power
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Power, Window
 from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.domain.sight import Sight
@@ -32,6 +32,7 @@ from bot.service.words.common import (
     open_agreements,
     say,
     slots_of,
+    soonest_words,
     span_of,
     today_lasts,
     typeable,
@@ -233,7 +234,8 @@ def windows(scene: Scene, machine: Machine) -> Reply:
     elif coming is None:
         first = head(f"{vm} may restart ", _waited_for(useful[0]), ".")
     elif coming[1].start > scene.now:
-        first = head(f"{vm} may restart next between ", When(coming[1].start), " and ", When(coming[1].end), ".")
+        next_one: list[Part] = ["next between ", When(coming[1].start), " and ", When(coming[1].end)]
+        first = head(f"{vm} may restart ", soonest_words(useful, scene.now, machine, scene.policy, next_one), ".")
     else:
         first = head(f"{vm} may restart now, until ", When(coming[1].end), ".")
     return say(
@@ -285,6 +287,7 @@ def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move) ->
     skipped, vm = said, name_of(machine)
     mine = open_agreements(scene.books, machine.uuid)
     coming = next_window(mine, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
+    useful = usable(scene.books, machine.uuid, None, scene.now, scene.policy)
     at = [s.start for a in skipped for s in a.skips[-1:]]
     when: list[Part] = [" ", When(min(at))] if at and min(at) > scene.now else [" now"]
     counted = max(
@@ -300,8 +303,10 @@ def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move) ->
         ln("The other owners are told that you said so; only you can take it back.")
         if len(machine.owners) > 1
         else None,
-        ln("Next agreed time: ", When(coming[1].start), ".")
+        ln("Next agreed time: ", soonest_words(useful, scene.now, machine, scene.policy, [When(coming[1].start)]), ".")
         if coming is not None
+        else ln("Still agreed: ", _waited_for(useful[0]), ".")
+        if useful
         else ln("No other time is agreed; I ask again."),
         ln('Others wait: said a second time, its next night is used, and "not now" does not move that.')
         if counted == 1
@@ -332,13 +337,12 @@ def nothing_restarts(scene: Scene, machine: Machine) -> Reply:
     vm = name_of(machine)
     agreed = open_agreements(scene.books, machine.uuid)
     coming = next_window(agreed, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
-    when: list[Part] = [" from ", When(coming[1].start)] if coming is not None else []
+    useful = usable(scene.books, machine.uuid, None, scene.now, scene.policy)
+    when = _may_restart(scene, machine, useful, coming[1] if coming is not None else None)
     firm = coming is not None and coming[0].firm
     return no(
         head(f"Nothing is restarting: {vm} is not being shut down, and no restart of it is announced."),
-        ln(f"Agreed: {vm} may restart", when, ". I say so before.")
-        if coming is not None
-        else ln("No time is agreed for it."),
+        ln(f"Agreed: {vm} may restart ", when, ". I say so before.") if when else ln("No time is agreed for it."),
         ln('"Not now" does not move that time.') if firm else None,
         ln("Nothing was changed."),
         buttons=(
@@ -346,6 +350,13 @@ def nothing_restarts(scene: Scene, machine: Machine) -> Reply:
             MINE,
         ),
     )
+
+
+def _may_restart(scene: Scene, machine: Machine, useful: Sequence[Agreement], coming: Window | None) -> list[Part]:
+    """From when a machine may restart, by all that is agreed and holds still; nothing if nothing is."""
+    if coming is not None:
+        return soonest_words(useful, scene.now, machine, scene.policy, ["from ", When(coming.start)])
+    return _waited_for(useful[0]) if useful else []
 
 
 def seen_to(scene: Scene, move: Move) -> Reply:

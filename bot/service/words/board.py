@@ -52,6 +52,7 @@ from bot.service.words.common import (
     said,
     say,
     slots_of,
+    soonest_words,
     tidy,
     until_words,
     usable,
@@ -337,9 +338,13 @@ def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy, co
     if goes_back(books, lease):
         return [f", {'stays' if one else 'stay'} in this time: {its_their(count)} machine is put back as it was"]
     by, come = comes_out(books, lease, now, policy), "comes out" if one else "come out"
-    if by is not None:
-        return [f", {come} by ", When(by)]
     agreed = usable(books, lease.machine, lease.label, now, policy)
+    if by is not None:
+        words: list[Part] = ["by ", When(by)]
+        moves = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
+        if agreed and not any(m.window is not None for m in moves):
+            words = soonest_words(agreed, now, books.machines.get(lease.machine), policy, words)
+        return [f", {come} ", *words]
     if agreed:
         return [f", {come} ", window_words(agreed[0], public=True)]
     return [f", {come} when {its_their(count)} machine restarts: no time agreed yet"]
@@ -355,7 +360,9 @@ def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> l
         many = len(lease.slots)
         there = f"as soon as {'all ' if many > 1 else 'the '}{card_s(many)} {'are' if many > 1 else 'is'} there"
         return [", restarts ", there if coming else "now"]
-    return [", restarts ", next_words(agreed[0], books.machines.get(lease.machine), now, policy, public=True)]
+    machine = books.machines.get(lease.machine)
+    words = next_words(agreed[0], machine, now, policy, public=True)
+    return [", restarts ", soonest_words(agreed, now, machine, policy, words)]
 
 
 def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:

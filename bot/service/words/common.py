@@ -440,6 +440,25 @@ def soonest_words(
     return [*window_words(quiet), ", or ", *words, ", whichever is earlier"]
 
 
+def both_words(
+    agreed: Agreement,
+    others: Sequence[Agreement],
+    now: datetime,
+    machine: Machine | None,
+    policy: Policy,
+    words: Sequence[Part],
+) -> list[Part]:
+    """As :func:`soonest_words`, of one agreement that is told and of the others beside it, whichever of them waits until nothing runs.
+
+    :param words: how ``agreed`` is told
+    """
+    if not others or not waits_for_quiet(agreed):
+        return soonest_words([agreed, *others], now, machine, policy, words)
+    told = next_words(others[0], machine, now, policy)
+    both = soonest_words([others[0], agreed], now, machine, policy, told)
+    return both if both != told else list(words)
+
+
 def also_words(agreement: Agreement) -> str:
     """``, even if somebody works, switched off hard if it does not shut down``: what was said besides the time."""
     busy = ", even if somebody works" if agreement.even_if_busy and not agreement.when_done else ""

@@ -24,6 +24,7 @@ from bot.service.words.common import (
     next_words,
     say,
     slots_of,
+    soonest_words,
     typeable,
     usable,
 )
@@ -192,7 +193,8 @@ def _taken(t: Telling, watches: list[Watch], asked: Nudge) -> LineOf:
     found = usable(t.books, t.machine.uuid, label, t.now, t.policy) if t.machine is not None else []
     if not found:
         return ln(lead, "in the next one that you agree to. No time is agreed so far.")
-    return ln(lead, next_words(found[0], t.machine, t.now, t.policy), ".")
+    when = next_words(found[0], t.machine, t.now, t.policy)
+    return ln(lead, soonest_words(found, t.now, t.machine, t.policy, when), ".")
 
 
 def _answers(t: Telling) -> list[Button | None]:

@@ -14,6 +14,7 @@ from bot.service.words.common import (
     Part,
     about_button,
     because,
+    both_words,
     button,
     card_s,
     clock_words,
@@ -278,7 +279,15 @@ def _restarts(t: Telling) -> LineOf:
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
     waits = len(t.slots) if agreed.now and _on_its_way(t) is not None else 0
-    return ln(f"{t.vm} restarts once ({t.usual}): ", now_words(agreed, t.policy, waits), ". I say so before.")
+    when = _with_quiet(t, agreed, now_words(agreed, t.policy, waits))
+    return ln(f"{t.vm} restarts once ({t.usual}): ", when, ". I say so before.")
+
+
+def _with_quiet(t: Telling, agreed: Agreement, words: list[Part]) -> list[Part]:
+    """When it restarts for the lease: the time that is told, and "when nothing runs", if that is agreed too."""
+    label = t.lease.label if t.lease is not None else None
+    others = [a for a in usable(t.books, agreed.machine, label, t.now, t.policy) if a.number != agreed.number]
+    return both_words(agreed, others, t.now, t.machine, t.policy, words)
 
 
 def ask_window(t: Telling) -> Reply:
@@ -330,7 +339,8 @@ def _settled(t: Telling) -> list[Part]:
             who: list[Part] = [", agreed by ", t.named(by)] if by != BOT else [", agreed when the lending began"]
             coming = t.item.agreement.now and lease.state is LeaseState.RESERVED and _on_its_way(t) is not None
             waits = len(t.slots) if coming else 0
-            return [f"{t.vm} may restart ", now_words(t.item.agreement, t.policy, waits), who]
+            when = _with_quiet(t, t.item.agreement, now_words(t.item.agreement, t.policy, waits))
+            return [f"{t.vm} may restart ", when, who]
         case LeaseState.MOVING:
             return [t.cards, f" {go} into {t.vm}"]
         case LeaseState.ACTIVE:

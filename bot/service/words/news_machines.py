@@ -26,11 +26,15 @@ from bot.service.words.common import (
     said,
     say,
     slots_of,
+    soonest_words,
     span_of,
     typeable,
     until_words,
+    usable,
+    waits_for_quiet,
     why_tail,
     window_button,
+    window_words,
 )
 from bot.service.words.moves import move_message, tried, was_off
 from bot.service.words.news_line import get_buttons, give_buttons
@@ -228,9 +232,7 @@ def not_now(t: Telling) -> Reply:
             f" said not now: {t.vm} stays on this time." if not you else f" said not now. {t.vm} stays on this time.",
         ),
         because(t.item.reason, ""),
-        ln("Next possible restart: ", When(t.item.until), ".")
-        if t.item.until is not None
-        else ln("No other time is agreed yet. When would it suit?"),
+        _next_time(t, "Next possible restart: ") or ln("No other time is agreed yet. When would it suit?"),
         ln("Only who said it can take it back." if not you else "Only you can take it back: name a time again."),
         buttons=_as_buttons(t),
     )
@@ -241,10 +243,22 @@ def window_unused(t: Telling) -> Reply:
     return say(
         head(f"{t.vm} was not restarted", why_tail(t.item.reason)),
         ln("Nothing was switched off and nothing changed."),
-        ln("Next agreed time: ", When(t.item.until), ".")
-        if t.item.until is not None
-        else ln("No other time is agreed. When would it suit?"),
+        _next_time(t, "Next agreed time: ") or ln("No other time is agreed. When would it suit?"),
         buttons=_as_buttons(t),
+    )
+
+
+def _next_time(t: Telling, lead: str) -> LineOf | None:
+    """What is still agreed: the next time, and "when nothing runs", if that is agreed too; None: nothing is."""
+    label = t.lease.label if t.lease is not None else None
+    agreed = usable(t.books, t.machine.uuid, label, t.now, t.policy) if t.machine is not None else []
+    quiet = next((a for a in agreed if waits_for_quiet(a)), None)
+    if t.item.until is None:
+        return ln(lead, window_words(quiet), ".") if quiet is not None else None
+    return ln(
+        lead,
+        soonest_words(agreed, t.now, t.machine, t.policy, [When(t.item.until)]) if agreed else When(t.item.until),
+        ".",
     )
 
 

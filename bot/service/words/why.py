@@ -52,6 +52,7 @@ from bot.service.words.common import (
     place_word,
     say,
     slots_of,
+    soonest_words,
     usable,
     wanted,
 )
@@ -161,7 +162,9 @@ def _capital(who: Part) -> Part:
 def _missing(scene: Scene, lease: Lease, vm: str) -> LineOf:
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
     if agreed:
-        when = next_words(agreed[0], scene.books.machines.get(lease.machine), scene.now, scene.policy)
+        machine = scene.books.machines.get(lease.machine)
+        when = next_words(agreed[0], machine, scene.now, scene.policy)
+        when = soonest_words(agreed, scene.now, machine, scene.policy, when)
         return ln(f"Missing is a restart of {vm}, agreed ", when, ".", _stop_with(scene, lease))
     return ln(f"Missing is a time when {vm} may restart.")
 
@@ -325,7 +328,8 @@ def _window_line(scene: Scene, request: Request, machine: Machine | None) -> Lin
     agreed = agreed_for(scene, request)
     vm = name_of(machine)
     if agreed is not None:
-        return ln(f"{vm} may restart ", agreed_when(scene, agreed, scene.promises.get(request.number)), ".")
+        when = agreed_when(scene, agreed, scene.promises.get(request.number), str(request.number))
+        return ln(f"{vm} may restart ", when, ".")
     return ln(
         f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
         if not is_off(scene, request)
