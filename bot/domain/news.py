@@ -36,7 +36,7 @@ class NewsKind(StrEnum):
     ACTIVE_UNSEEN = "active_unseen"  # on and bound, not seen in the guest yet; the clock starts
     WAITS_POWER_ON = "waits_power_on"  # the card sits in a machine that is off by its owner's wish
     GUEST_WITHOUT = "guest_without"  # guest reports, but without the card
-    CARD_BROKEN = "card_broken"  # guest reports a broken card
+    CARD_BROKEN = "card_broken"  # guest reports broken cards (`slots`; none: it does not say which); to admins once a machine and cause, and holders
     BACK_IN_LINE = "back_in_line"  # lease over before it was active: queued again, old place (`reason`)
     REMIND = "remind"  # `until` approaches
     OVER_TIME = "over_time"  # end reached, nobody waits

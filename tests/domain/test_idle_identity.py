@@ -289,7 +289,11 @@ def test_an_outage_of_the_bot_makes_nobody_blind() -> None:
 def test_row_10_a_broken_card_is_the_admins_matter_once_a_cause() -> None:
     world = told(does="fault")
     run(world, 3 * H)
-    assert [(n.to, n.reason) for n in world.told(NewsKind.GUEST_FAULT)] == [(ADMINS, "xid 79")]
+    assert [(n.to, n.slots, n.reason) for n in world.told(NewsKind.CARD_BROKEN)] == [
+        (ADMINS, ("T4-1",), "xid 79"),
+        ("ada", ("T4-1",), "xid 79"),
+    ]
+    assert not world.told(NewsKind.GUEST_FAULT), "the same is not told twice"
     assert not world.told(NewsKind.NUDGE) and not world.told(NewsKind.CANNOT_SEE)
 
 

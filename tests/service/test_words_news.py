@@ -227,6 +227,15 @@ def test_a_broken_card_is_said_to_stay_or_to_go_as_it_is() -> None:
     assert "at your old place" in w.text(told(NewsKind.CARD_BROKEN, w.BOB.id, lease=goes, reason="xid 79"))
 
 
+def test_a_broken_card_is_named_or_one_of_its_machine_and_its_holder_reads_what_comes_next() -> None:
+    named = w.text(told(NewsKind.CARD_BROKEN, "admins", w.ACTIVE, machine=w.R, slots=w.ACTIVE.slots, reason="xid 79"))
+    assert named.startswith(f"{w.ACTIVE.slots[0]} in vm-r is broken: xid 79.") and "Lent to bob." in named
+    unsure = told(NewsKind.CARD_BROKEN, "admins", w.ACTIVE, machine=w.R, reason="xid 79")
+    assert w.text(unsure).startswith("A card of vm-r is broken: xid 79.") and not unsure.buttons
+    mine = w.text(told(NewsKind.CARD_BROKEN, w.BOB.id, lease=w.ACTIVE, slots=w.ACTIVE.slots, reason="xid 79"))
+    assert "has probably died" in mine and "Nothing is taken from you" in mine
+
+
 def test_a_public_message_has_no_buttons_that_only_an_owner_may_press() -> None:
     window = Window(w.NOW, w.NOW + timedelta(hours=8))
     firm = w.agreement(firm=True, window=window)

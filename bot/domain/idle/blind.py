@@ -12,7 +12,7 @@ from bot.domain.idle.asking import awake, spent
 from bot.domain.idle.common import WATCHED, askable, audience, watched, watches_of
 from bot.domain.inside import Watch
 from bot.domain.leases.common import Round
-from bot.domain.model import Lease, LeaseState, Machine, Power, Reading
+from bot.domain.model import Lease, LeaseState, Machine, MachineId, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.speakers import two_speak
 
@@ -76,17 +76,29 @@ def _speakers(draft: Draft, ctx: Round, machine: Machine, word: Reading) -> None
 def _broken(draft: Draft, ctx: Round) -> None:
     """A lent card or its licence is out of order: admins hear it once a cause, the holder is asked nothing."""
     _drivers(draft, ctx)
+    found: dict[tuple[MachineId, str], list[tuple[Lease, Watch]]] = {}
     for lease, slot in list(watched(draft)):
         watch = draft.watches.get(slot)
         word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
         if watch is None or (word is None and not watch.fault):
             continue
         for cause in causes(watch, word):
-            known = lease.fault and cause in lease.fault  # said already, when the guest reported it as broken
-            once = f"{lease.label}:{slot}:{cause}"
-            news = News(NewsKind.GUEST_FAULT, ADMINS, once=once, lease=lease, slots=(slot,), reason=cause, inside=word)
-            if not known:
-                draft.tell(replace(news, machine=draft.machines.get(lease.machine), watches=(watch,)))
+            if not _told_already(lease, watch, cause, word):
+                found.setdefault((lease.machine, cause), []).append((lease, watch))
+    for (machine, cause), pairs in found.items():
+        lease, slots = pairs[0][0], tuple(w.slot for _, w in pairs)
+        once = f"{machine}:{','.join(slots)}:{cause}:{','.join(dict.fromkeys(x.label for x, _ in pairs))}"
+        news = News(NewsKind.GUEST_FAULT, ADMINS, once=once, lease=lease, slots=slots, reason=cause)
+        news = replace(news, machine=draft.machines.get(machine), inside=ctx.sight.readings.get(machine))
+        draft.tell(replace(news, watches=tuple(w for _, w in pairs)))
+
+
+def _told_already(lease: Lease, watch: Watch, cause: str, word: Reading | None) -> bool:
+    """Whether it was told as a broken card: that is said when the guest reports it, and while it does."""
+    if lease.fault and cause in lease.fault:
+        return True
+    says = word is not None and any(d.fault == cause for d in word.devices if d.uuid == watch.uuid)
+    return says and lease.state is LeaseState.ACTIVE
 
 
 def _drivers(draft: Draft, ctx: Round) -> None:

@@ -1,4 +1,4 @@
-"""A lease that works: lost devices, broken cards, differences, reminders and the end."""
+"""A lease that works: lost devices, differences, reminders and the end. Its broken cards are in ``broken``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
 
 
 def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
-    """What the guest says: it sees the cards, misses one, or reports a broken one (set aside when it comes off)."""
+    """What the guest says: it sees the cards, or misses one."""
     machine = ctx.sight.machine(lease.machine)
     expected = len(machine.cards) if machine is not None else len(lease.slots)
     if word.cards >= expected:
@@ -73,11 +73,6 @@ def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
         once = f"{lease.label}:{lease.guest_without_since.isoformat()}"
         if draft.tell(News(NewsKind.DIFFERENCE, lease.person, once=once, lease=lease, slots=lease.slots, reason=why)):
             lease = step(draft, lease, On.DIFFERS, why=why, changed=lease.changed)
-    if word.faults and not lease.fault:
-        why = ", ".join(word.faults)
-        lease = step(draft, lease, On.BROKEN, why=why, changed=lease.changed, fault=why)
-        once = f"{lease.label}:{word.boot_id}"
-        draft.tell(News(NewsKind.CARD_BROKEN, ADMINS, once=once, lease=lease, slots=lease.slots, reason=why))
     return lease
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import move_of
+from bot.domain.leases.broken import broken_on
 from bot.domain.leases.common import Round, ask_window, fresh
 from bot.domain.leases.ends import broken
 from bot.domain.lifecycle import OPEN_MOVE, On, step
@@ -78,8 +79,9 @@ def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
     if bound and lease.seen_vcenter is None:
         lease = replace(lease, seen_vcenter=draft.now)
         draft.put(lease)
-    if bound and word is not None and word.faults:
-        _broken(draft, lease, "the guest reports: " + ", ".join(word.faults))
+    causes = broken_on(draft, ctx, lease.machine, word).causes_of(lease.slots) if word is not None else ()
+    if bound and causes:
+        _broken(draft, lease, "the guest reports: " + ", ".join(causes))
     elif bound and word is not None and word.cards >= expected:
         _activate(draft, ctx, replace(lease, guest_seen=True), On.PROVEN)
     elif bound and (word is None or not word.inside):  # an exporter shows what it was given to see

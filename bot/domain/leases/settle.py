@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bot.domain import hours
 from bot.domain.draft import Draft
+from bot.domain.leases import broken
 from bot.domain.leases.active import active
 from bot.domain.leases.common import Round, under_way
 from bot.domain.leases.ends import end
@@ -42,6 +43,7 @@ def settle(draft: Draft, ctx: Round) -> None:
                 active(draft, ctx, lease)
             case _:
                 returning(draft, ctx, lease)
+    broken.settle(draft, ctx)
 
 
 def _lost(draft: Draft, ctx: Round, lease: Lease, machine: Machine | None, why: str) -> None:

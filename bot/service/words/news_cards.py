@@ -11,6 +11,7 @@ from bot.service.words.common import (
     about_button,
     because,
     button,
+    by_number,
     clock_words,
     command,
     head,
@@ -174,30 +175,55 @@ def guest_without(t: Telling) -> Reply:
 
 
 def card_broken(t: Telling) -> Reply:
-    """The guest reports a broken card."""
-    going = t.lease is not None and t.lease.state is LeaseState.RETURNING
-    first = head(t.cards, f" in {t.vm} {_are(t)} broken", why_tail(t.item.reason))
+    """The guest reports broken cards: by name, or one of the machine if it does not say which."""
+    known, many = bool(t.item.slots), len(t.item.slots) > 1
+    first = head(
+        t.cards if known else "A card of", f" in {t.vm} " if known else f" {t.vm} ", "are" if many else "is", " broken", why_tail(t.item.reason)
+    )  # fmt: skip
     rest = ln(
-        f"{'They are' if t.many else 'It is'} lent to nobody else, and {'rest' if t.many else 'rests'} once out of {t.vm}."
+        f"{'They are' if many else 'It is'} lent to nobody else, and {'rest' if many else 'rests'} once out of {t.vm}."
     )
     if t.public or not t.to_holder:
         return say(
             first,
-            ln("Lent to ", t.holder, f". I do not restart {t.vm} for {_them(t)} unasked.") if t.person else None,
-            rest,
-            buttons=(button("Keep it out of the pool", f"drain {t.slots[0]} because broken"),)
-            if t.slots and t.item.to == ADMINS
+            None if known else ln("The guest does not say which; what may be it rests once out."),
+            _holders(t),
+            rest if known else None,
+            buttons=(button("Keep it out of the pool", f"drain {t.item.slots[0]} because broken"),)
+            if known and not many and t.item.to == ADMINS
             else (),
         )
-    if going:
+    if t.lease is not None and t.lease.state is LeaseState.RETURNING:
         mine = ln(
-            f"{'They come' if t.many else 'It comes'} out in the next restart of {t.vm}. You are in line again at your old place."
+            f"{'They come' if many else 'It comes'} out in the next restart of {t.vm}. You are in line again at your old place."
         )
-    else:
-        mine = ln(
-            f"{'They stay' if t.many else 'It stays'} in until {t.vm} restarts next; nothing restarts unasked. The admins know."
-        )
-    return say(first, mine, rest, buttons=(button("Why?", f"why{t.ref}"), _give_back(t)))
+        return say(first, mine, rest, buttons=(button("Why?", f"why{t.ref}"), _give_back(t)))
+    return say(
+        first,
+        ln(f"What ran on {'them' if many else 'it'} has probably died: please look. You did nothing wrong, and the admins know."),
+        ln(
+            f"Nothing is taken from you: {'they stay' if many else 'it stays'} in until {t.vm} restarts next, and nothing restarts unasked. "
+            f"Give {'them' if many else 'it'} back when it suits you, and ask for another."
+        ),
+        buttons=(button("Why?", f"why{t.ref}"), _give_back(t) if t.lease is None or set(t.item.slots) <= set(t.lease.slots) else MINE),
+    )  # fmt: skip
+
+
+def _holders(t: Telling) -> LineOf | None:
+    """To whom the broken cards are lent; if none is named, to whom those of the machine are."""
+    has = {s: x.person for x in t.books.leases.values() if x.state in _THERE and _in(t, x) for s in x.slots}
+    people = list(dict.fromkeys(has[s] for s in t.item.slots or sorted(has, key=by_number) if s in has))
+    if not people and t.person:
+        people = [t.person]
+    who = listed(t.named(p) for p in people)
+    return ln("Lent to ", who, f". I do not restart {t.vm} for that unasked.") if people else None
+
+
+_THERE = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+
+
+def _in(t: Telling, lease: Lease) -> bool:
+    return t.machine is not None and lease.machine == t.machine.uuid
 
 
 def remind(t: Telling) -> Reply:
