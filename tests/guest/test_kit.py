@@ -288,13 +288,20 @@ def test_sealed_for_an_image_nothing_of_this_machine_is_left(folder: Path, tmp_p
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["ftp://bot.example.org"], ["http://bot.example.org"], ["https://"], ["https://bot.example.org; id"], ["token", "abc"],
+    [[], ["ftp://bot.example.org"], ["http://bot.example.org"], ["http://localhost.evil.example"],
+     ["http://127.0.0.1.evil.example:80/"], ["http://localhost_x"], ["https://"], ["https://bot.example.org; id"], ["token", "abc"],
      ["https://bot.example.org", "/no/such.pem"], ["https://a.example.org", "b", "c"], ["--help"]],
     ids=" ".join,
 )  # fmt: skip
 def test_words_that_cannot_be_used_change_nothing(folder: Path, tmp_path: Path, words: list[str]) -> None:
     ran = install(folder, tmp_path, *words)
     assert ran.returncode == 2 and list(tmp_path.iterdir()) == []
+
+
+@needs_a_system_python
+@pytest.mark.parametrize("url", ["http://localhost", "http://localhost:8080", "http://127.0.0.1:8080/v1"])
+def test_without_tls_it_may_speak_inside_this_machine(folder: Path, tmp_path: Path, url: str) -> None:
+    assert install(folder, tmp_path, url).returncode == 0
 
 
 @needs_a_system_python

@@ -57,7 +57,11 @@ own() { if for_real; then chown "$user:$user" "$@"; fi; }
 
 install_all() {
     url=$1 ca=${2:-}
-    case $url in https://?* | http://127.0.0.1* | http://localhost*) ;; *) fail "$url is no address: write https://HOST or https://HOST:PORT" ;; esac
+    # Without TLS only inside this machine: the host as a whole, not how it begins.
+    case $url in
+        https://?* | http://localhost | http://localhost[:/]* | http://127.0.0.1 | http://127.0.0.1[:/]*) ;;
+        *) fail "$url is no address: write https://HOST or https://HOST:PORT" ;;
+    esac
     case $url in *[!A-Za-z0-9.:/_-]*) fail "$url is no address: write https://HOST or https://HOST:PORT" ;; esac
     [ -z "$ca" ] || [ -r "$ca" ] || fail "$ca cannot be read"
     python=$(find_python) || exit 2
