@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,8 +18,10 @@ from typing import Any
 
 import pytest
 
-from bot.guest.agent import door
+from bot.guest.agent import door, post, settings
+from bot.guest.agent.clock import Clock
 from bot.guest.agent.gpu import heard
+from bot.guest.agent.spool import Spool
 from bot.guest.agent.standing import AWAY, NO_TOKEN, REFUSED, TAKEN, Standing
 from tests.guest.conftest import SPEED, TOKEN, Answer, Fake, Guest, Receiver, card, until
 
@@ -114,8 +117,12 @@ def test_a_reading_that_is_refused_is_dropped_alone(guest: Guest, receiver: Rece
 
 
 @pytest.mark.parametrize(
-    "text", ["<html>Welcome to the guest network</html>", "[]", '{"ok": true}', '{"orders": "last call"}']
-)
+    "text",
+    [
+        "<html>Welcome to the guest network</html>", "[]", '{"ok": true}', '{"orders": "last call"}',
+        pytest.param("[" * 60000, id="deep"), pytest.param('{"orders": [], "x": ' + "[" * 60000, id="deep orders"),
+    ],
+)  # fmt: skip
 def test_an_answer_that_is_not_the_bots_takes_no_reading(guest: Guest, receiver: Receiver, text: str) -> None:
     receiver.answer = lambda _: Answer(text=text)
     guest.start()
@@ -123,6 +130,62 @@ def test_an_answer_that_is_not_the_bots_takes_no_reading(guest: Guest, receiver:
     first = receiver.all[0][1]["seq"]
     receiver.answer = lambda _: Answer()
     assert receiver.wait(lambda r: True)["seq"] == first
+
+
+def way(guest: Guest, url: str, obey: Any = lambda _: None) -> tuple[post.Post, Spool]:
+    """The thread that sends, made here."""
+    conf = guest.folder / "way.conf"
+    conf.write_text(
+        f"[agent]\nurl = {url}\ntoken_file = {guest.token}\nstate_dir = {guest.state}\nrun_dir = {guest.run}\n"
+    )
+    guest.state.mkdir()
+    clock = Clock(SPEED)
+    spool = Spool(guest.state, "boot", clock.now)
+    return post.Post(settings.load(conf), spool, clock, obey), spool
+
+
+def test_an_answer_that_trickles_has_an_end(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(post, "ANSWER_S", 0.5)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def trickle() -> None:
+            bot, _ = server.accept()
+            with bot:
+                bot.sendall(b"HTTP/1.1 200 x\r\nContent-Length: 60000\r\n\r\n")
+                while not over.wait(0.05):
+                    try:
+                        bot.sendall(b" ")
+                    except OSError:
+                        return
+
+        threading.Thread(target=trickle, daemon=True).start()
+        sender, spool = way(guest, f"http://127.0.0.1:{server.getsockname()[1]}")
+        item, began = spool.add({"seq": 1, "boot_id": "boot"}), time.monotonic()
+        try:
+            assert not sender._once(item).over
+        finally:
+            over.set()
+    assert time.monotonic() - began < 10
+    assert "no whole answer within" in sender.standing.why and sender.standing.how == AWAY
+
+
+def test_a_mistake_of_the_agents_own_ends_no_thread_and_drops_one_reading(
+    guest: Guest, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.answer = lambda body: Answer(orders=("one",) if body["seq"] == 1 else ())
+
+    def mistake(_: str) -> None:
+        raise RuntimeError("a mistake")
+
+    sender, spool = way(guest, f"http://127.0.0.1:{receiver.port}", mistake)
+    spool.add({"seq": 1, "boot_id": "boot"})
+    spool.add({"seq": 2, "boot_id": "boot"})
+    sender.start()
+    receiver.wait_all(lambda tries: any(body["seq"] == 2 for _, body in tries))
+    sender.stop(5.0)
+    assert [body["seq"] for _, body in receiver.all] == [1] * post.MISTAKES_MOST + [2]
+    assert "with reading 1; it is dropped" in caplog.text
 
 
 def test_too_often_waits_as_long_as_it_is_asked_to(guest: Guest, receiver: Receiver) -> None:
@@ -241,6 +304,16 @@ def test_a_hook_that_hangs_is_killed_with_what_it_started_and_blocks_nothing(
     guest.start()
     receiver.fresh()
     assert guest.logged().count("10-hangs took longer") == 1  # once a boot, over a restart of the agent
+
+
+def test_of_what_a_program_writes_the_last_is_kept_and_all_is_read() -> None:
+    from bot.guest.agent import hooks
+
+    code, output = hooks.run(["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the last"], 20.0)
+    assert (code, len(output)) == (0, hooks.KEPT_MOST)
+    assert output.endswith(b"x\nthe last\n")
+    code, output = hooks.run(["sh", "-c", "echo begun; exec >&-; exec sleep 60"], 0.5)
+    assert (code, output) == (None, b"begun\n")
 
 
 def test_a_hook_that_runs_when_the_machine_goes_down_is_waited_for(

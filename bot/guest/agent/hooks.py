@@ -13,6 +13,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ log = logging.getLogger("gpubot-agent.hooks")
 
 BEFORE_OFF, AFTER_ON = "before-off.d", "after-on.d"
 OUTPUT_MOST = 4000  # characters of a hook's output that are logged
+KEPT_MOST = 16 * 1024  # bytes of a program's output that are kept: the last ones
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LAST_CALL = (
     "This machine is restarted soon, to move a GPU. Save your work now; whoever asked for it sees the time in Slack."
@@ -84,7 +86,7 @@ def run(
     started: Callable[[int], None] = lambda _: None,
     errors: int = subprocess.STDOUT,
 ) -> tuple[int | None, bytes]:
-    """Exit code (None: killed after the limit) and the output. All that it started goes with it. ``errors``: where its stderr goes."""
+    """Exit code (None: killed after the limit) and the last KEPT_MOST bytes of the output. All that it started goes with it. ``errors``: where its stderr goes."""
     try:
         child = subprocess.Popen(
             command,
@@ -98,19 +100,35 @@ def run(
     except OSError as error:
         return 127, f"cannot be started: {error.strerror}".encode()
     started(child.pid)
+    kept = bytearray()
+    reader = threading.Thread(target=_read, args=(child, kept), name="output", daemon=True)
+    reader.start()
+    end = time.monotonic() + limit_s
+    reader.join(limit_s)  # until all that holds its output is over, as a pipe in a shell
     try:
-        output, _ = child.communicate(timeout=limit_s)
-        return child.returncode, output
+        code: int | None = None if reader.is_alive() else child.wait(max(0.0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
+        code = None
+    if code is None:
         try:
             os.killpg(child.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        try:
-            output, _ = child.communicate(timeout=2.0)
-        except subprocess.TimeoutExpired:
-            output = b""  # something that it left elsewhere holds the pipe
-        return None, output
+        child.wait()
+        reader.join(2.0)  # longer: something that it left elsewhere holds the pipe
+    return code, bytes(kept)
+
+
+def _read(child: subprocess.Popen[bytes], kept: bytearray) -> None:
+    """All that a program writes is read, so that it goes on, and the last of it is kept: it may write more than the machine has memory."""
+    assert child.stdout is not None, "made with a pipe"
+    with child.stdout as pipe:
+        while True:
+            more = os.read(pipe.fileno(), KEPT_MOST)
+            if not more:
+                return
+            kept += more
+            del kept[:-KEPT_MOST]
 
 
 def tell_terminals(text: str) -> None:

@@ -14,7 +14,7 @@ import random
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +33,8 @@ DENIED_WAIT_S = 300.0  # the token is wrong: a person has to come
 ASKED_WAIT_MOST_S = 900.0  # of what the bot asks for
 GAP_S = 0.1  # real seconds between two of those that waited
 ANSWER_MOST = 64 * 1024
+ANSWER_S = 30.0  # real seconds for a whole answer, however it trickles
+MISTAKES_MOST = 3  # of our own about one reading, before it is dropped
 TRANSIENT = frozenset({408, 425, 429})
 
 
@@ -75,9 +77,7 @@ class Post(threading.Thread):
                     if self._spool.first() is None and not self._stopping.is_set():
                         self._spool.condition.wait()
                 continue
-            outcome = self._try(item)
-            for order in outcome.orders:
-                self._obey(order)
+            outcome = self._once(item)
             if outcome.over:
                 self._spool.remove(item)
                 if self._spool.first() is not None:
@@ -85,6 +85,23 @@ class Post(threading.Thread):
                 continue
             self._spool.keep()
             self._clock.wait(self._stopping, self._pause(outcome.wait_s))
+
+    def _once(self, item: Item) -> _Outcome:
+        """One try with what comes of it. A mistake of our own does not end the thread, nor come back for ever with the same reading."""
+        try:
+            outcome = self._try(item)
+            for order in outcome.orders:
+                self._obey(order)
+            return outcome
+        except Exception:
+            item.mistakes += 1
+            item.refused = item.mistakes >= MISTAKES_MOST
+            log.exception(
+                "a mistake of the agent with reading %s; it is %s",
+                item.body.get("seq"),
+                "dropped" if item.refused else "tried again",
+            )
+            return _Outcome(over=item.refused)
 
     def _pause(self, asked: float | None) -> float:
         """Seconds to the next try, by chance between half and all of what they may be."""
@@ -112,24 +129,40 @@ class Post(threading.Thread):
 
     def _send(self, token: str, body: bytes) -> tuple[int, str, bytes]:
         host, port = self._address.hostname or "", self._address.port
-        connection: http.client.HTTPConnection
-        if self._address.scheme == "https":
-            if self._tls is None:
-                self._tls = ssl.create_default_context(cafile=self._settings.ca_file or None)
-            connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=self._tls)
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+        sock: socket.socket = socket.create_connection(
+            (host, port or (443 if self._address.scheme == "https" else 80)), TIMEOUT_S
+        )
+        late = threading.Event()
         try:
-            headers = {
-                "Authorization": f"Bearer {token}",
-                "Content-Type": "application/json",
-                "User-Agent": "gpubot-agent",
-            }
-            connection.request("POST", self._address.path, body, headers)
-            answered = connection.getresponse()
-            return answered.status, answered.getheader("Retry-After", ""), answered.read(ANSWER_MOST)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._address.scheme == "https":
+                if self._tls is None:
+                    self._tls = ssl.create_default_context(cafile=self._settings.ca_file or None)
+                sock = self._tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+            with _cut_after(sock, ANSWER_S, late):
+                return self._speak(sock, token, body)
+        except (OSError, http.client.HTTPException, ValueError):
+            if late.is_set():
+                raise OSError(f"no whole answer within {ANSWER_S:.0f} s") from None
+            raise
         finally:
-            connection.close()
+            sock.close()
+
+    def _speak(self, sock: socket.socket, token: str, body: bytes) -> tuple[int, str, bytes]:
+        if isinstance(sock, ssl.SSLSocket):
+            sock.do_handshake()
+        connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port)
+        connection.sock = sock
+        if self._address.scheme == "https":
+            connection.default_port = 443  # what the header Host leaves out
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "User-Agent": "gpubot-agent",
+        }
+        connection.request("POST", self._address.path, body, headers)
+        with connection.getresponse() as answered:
+            return answered.status, answered.getheader("Retry-After", ""), answered.read(ANSWER_MOST)
 
     def _judge(self, item: Item, status: int, retry_after: str, answer: bytes) -> _Outcome:
         orders = _orders(answer) if status == 200 else None
@@ -180,11 +213,34 @@ class Post(threading.Thread):
             self._spool.condition.notify_all()
 
 
+@contextlib.contextmanager
+def _cut_after(sock: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
+    """Cuts a connection if what is done with it is not over by then, and sets ``late``: time limits of each step do not add up to an end.
+
+    :raises OSError: it was cut
+    """
+
+    def cut() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # of the connection itself: TLS would first say good-bye
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+        if late.is_set():  # what was read ends where it was cut
+            raise OSError("cut")
+    finally:
+        timer.cancel()
+
+
 def _orders(answer: bytes) -> tuple[str, ...] | None:
     """The orders of an answer; None if it is no answer of the bot."""
     try:
         said: Any = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):  # the second: nested deeper than anything that the bot says
         return None
     orders = said.get("orders") if isinstance(said, dict) else None
     return tuple(order for order in orders if isinstance(order, str))[:16] if isinstance(orders, list) else None

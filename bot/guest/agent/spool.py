@@ -27,6 +27,7 @@ class Item:
     body: dict[str, Any]
     made: float  # by the agent's clock
     refused: bool = False  # the bot will never take it
+    mistakes: int = 0  # of the agent's own with it
 
 
 class Spool:
