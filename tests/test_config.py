@@ -1,5 +1,6 @@
 """Settings: what may be written, what wins, what is hidden, and every mistake told at once with the line to write instead."""
 
+import itertools
 import os
 import re
 import tomllib
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_core import PydanticCustomError
 
 from bot.config import Settings, SettingsError, load
 from bot.config.mistakes import EXAMPLES
-from bot.config.policy import ELSEWHERE, IDLE, POLICY
+from bot.config.policy import ELSEWHERE, IDLE, POLICY, read_idle, read_policy
 from bot.config.values import read_days, read_duration, read_hours, read_span, read_time
 from bot.domain.policy import IdlePolicy, Policy
 
@@ -229,6 +231,65 @@ def test_contrary_numbers_of_quiet_cards_are_refused_with_the_line_to_write(fold
     written = tomllib.loads(text) | tomllib.loads(found.partition("write: ")[2])
     lines = "\n".join(f'{key} = "{value}"' for key, value in written.items())
     read(folder, f"[idle]\n{lines}\n")  # the line that is proposed is accepted
+
+
+LENGTHS = ("1 min", "3 min", "10 min", "1 h", "4 h", "2 d")
+
+
+@pytest.mark.parametrize(
+    ("section", "names", "lengths"),
+    [
+        ("idle", ("first", "second", "take_back_quiet"), LENGTHS),
+        ("idle", ("take_back_quiet", "take_back_gap", "second"), LENGTHS),
+        ("idle", ("withdraw_busy", "withdraw_within"), LENGTHS),
+        ("idle", ("blind_holder", "blind_admins"), LENGTHS),
+        ("policy", ("longest", "longest_in_all"), LENGTHS),
+        ("policy", ("last_call_now", "now_within"), LENGTHS),
+        ("policy", ("seen_in_guest", "power_on_wait"), LENGTHS),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "-".join(x),
+)
+def test_lines_that_are_proposed_together_hold_together(
+    section: str, names: tuple[str, ...], lengths: tuple[str, ...]
+) -> None:
+    """Each number is told once, and all lines together are accepted, whatever was written."""
+    numbers, reader = (IDLE, read_idle) if section == "idle" else (POLICY, read_policy)
+    for values in itertools.product(lengths, repeat=len(names)):
+        written = dict(zip(names, values, strict=True))
+        try:
+            reader(dict(written))
+        except PydanticCustomError as error:
+            lines = [line.partition("write: ")[2] for line in (error.context or {})["more"]]
+            told = [line.partition(" = ")[0] for line in lines]
+            assert len(told) == len(set(told)), (written, lines)
+            written.update(tomllib.loads("\n".join(lines)))
+            numbers.read(written)
+            reader(written)
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("GPUBOT_IDEL__NUDGE", "GPUBOT_IDLE_NUDGE"),
+        ("GPUBOT_IDEL_NUGDE", "GPUBOT_IDLE_NUDGE"),
+        ("GPUBOT_SLAK_BOT_TOKEN", "GPUBOT_SLACK_BOT_TOKEN"),
+        ("GPUBOT_VCENTR_LAB_HOST", "GPUBOT_VCENTER_LAB_HOST"),
+        ("GPUBOT_PROMETEUS_URL", "GPUBOT_PROMETHEUS_URL"),
+    ],
+)
+def test_a_variable_with_a_misspelt_section_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, right: str
+) -> None:
+    monkeypatch.setenv(name, "hunter2")
+    assert mistakes(folder, "") == [f"{name} (environment) is no setting; write: {right}"]
+
+
+def test_variables_of_others_are_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = ("CLOCK", "LOG", "AGENT_RUN", "EVENT", "PYTHONS", "TENSORFLOW", "REQUIRE", "SERVICE_HOST", "SERVICE_PORT_HTTP",
+              "PORT", "PORT_8321_TCP_ADDR", "HOME", "IMAGE_TAG")  # fmt: skip
+    for name in others:
+        monkeypatch.setenv(f"GPUBOT_{name}", "x")
+    assert read(folder, "").policy() == Policy()
 
 
 def test_a_number_is_written_in_one_place(folder: Path) -> None:

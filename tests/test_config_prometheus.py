@@ -1,5 +1,6 @@
 """The section [prometheus]: whom to ask, how often, and every mistake told at once with the line to write instead."""
 
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,7 +30,38 @@ def mistakes(folder: Path, text: str) -> list[str]:
 
 def test_without_it_nobody_is_asked(folder: Path) -> None:
     assert not read(folder, "").prometheus.asked
-    assert not read(folder, "[prometheus]\n").prometheus.asked
+
+
+def test_an_empty_section_is_refused_unless_the_environment_names_somebody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mistakes(folder, "") == [
+        f"[prometheus] names nobody to ask; write: {URL}, or {TARGETS} (or delete the section)"
+    ]
+    monkeypatch.setenv("GPUBOT_PROMETHEUS_URL", "https://prometheus.example.com")
+    assert read(folder, "[prometheus]\n").prometheus.asked
+
+
+@pytest.mark.parametrize(
+    ("tail", "base"),
+    [("/api/v1", ""), ("/api", ""), ("/lab/api/v1/", "/lab"), ("/api/v1/query", ""), ("/graph?g0.expr=up", ""), ("/?x=1", "/")],
+)  # fmt: skip
+def test_a_server_is_named_without_its_api(folder: Path, tail: str, base: str) -> None:
+    (found,) = mistakes(folder, f'url = "https://prometheus.example.com:9090{tail}"')
+    line = found.partition("write: ")[2]
+    assert line == f'url = "https://prometheus.example.com:9090{base}"'
+    assert read(folder, f"[prometheus]\n{line}\n").prometheus.asked
+
+
+@pytest.mark.parametrize(
+    ("scrape", "interval"), [("2 min", "20 s"), ("40 s", "6 min"), ("2 min", "6 min"), ("60 s", "60 s")]
+)
+def test_lines_that_are_proposed_together_hold_together(folder: Path, scrape: str, interval: str) -> None:
+    written = {"scrape": scrape, "interval": interval}
+    found = mistakes(folder, f'{URL}\nscrape = "{scrape}"\ninterval = "{interval}"')
+    for line in found:
+        written.update(tomllib.loads(line.partition("write: ")[2]))
+    read(folder, f"[prometheus]\n{URL}\n" + "\n".join(f'{key} = "{value}"' for key, value in written.items()))
 
 
 def test_a_server(folder: Path) -> None:

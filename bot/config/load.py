@@ -102,6 +102,34 @@ def from_environment(environ: Mapping[str, str]) -> dict[Where, tuple[str, str]]
     return found
 
 
+def _misspelt(environ: Mapping[str, str]) -> list[str]:
+    """Variables whose section is nearly one of ours, and whose key is one there. Others (``GPUBOT_SERVICE_HOST``) are somebody else's."""
+    found = []
+    ours = (*SECTIONS, *NUMBERS, "vcenter")
+    for name in environ:
+        section, _, rest = name.removeprefix(PREFIX).lower().replace("__", "_").partition("_")
+        near = nearest(section, ours) if name.startswith(PREFIX) and section not in ours else None
+        if near is None:
+            continue
+        keys = keys_of(near)
+        key = (
+            rest
+            if rest in keys or (near == "vcenter" and any(rest.endswith("_" + k) for k in keys))
+            else nearest(rest, keys)
+        )
+        if key is not None:
+            found.append(f"{name} (environment) is no setting; write: {f'{PREFIX}{near}_{key}'.upper()}")
+    return found
+
+
+def _nobody_asked(raw: Mapping[str, Any], said: Mapping[Where, object]) -> list[str]:
+    """A section of exporters with nothing in it: whoever wrote it wants something."""
+    if raw.get("prometheus") != {} or any(section == "prometheus" for section, *_ in said):
+        return []
+    lines = f"{example('prometheus', 'url')}, or {example('prometheus', 'targets')}"
+    return [f"[prometheus] names nobody to ask; write: {lines} (or delete the section)"]
+
+
 class Environment(PydanticBaseSettingsSource):
     """The environment as a source of pydantic-settings, by :func:`from_environment`."""
 
@@ -198,7 +226,8 @@ def load(path: str | Path | None = None, *, run: bool = False) -> Settings:
     else:
         raw = _read(file)
     said, stood = from_environment(os.environ), _keys(raw)
-    mistakes = _secrets_in(raw) + _in_quotes(raw) + _said_twice(raw, said)
+    mistakes = _misspelt(os.environ) + _nobody_asked(raw, said)
+    mistakes += _secrets_in(raw) + _in_quotes(raw) + _said_twice(raw, said)
     bad = stood - _keys(raw)
     merged = _at_home(raw, file.resolve().parent)
     settings: Settings | None = None

@@ -31,7 +31,6 @@ EXAMPLES: dict[str, str] = {
     "vcenter.*.ca_file": 'ca_file = "vcenter-ca.pem"',
     "kinds": '"10de:1eb8" = "T4"',
     "store.url": 'url = "sqlite:///gpubot.db"',
-    "prometheus": "[prometheus]",
     "prometheus.url": 'url = "https://prometheus.example.com"',
     "prometheus.targets": 'targets = {"vm-python" = "http://vm-python.example.com:9400/metrics"}',
     "prometheus.interval": 'interval = "60 s"',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import time, timedelta
 from typing import Any, get_type_hints
 
@@ -96,10 +96,10 @@ def read_idle(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _contrary(found: Mapping[str, Any]) -> list[str]:
     """Numbers that make no sense together."""
-    p = Policy(**found)
+    p, usual = Policy(**found), Policy()
     pairs = (("longest", "longest_in_all"), ("last_call_now", "now_within"), ("seen_in_guest", "power_on_wait"))
     return [
-        f"[policy] {a} is longer than {b}; write: {a} = {in_units(getattr(Policy(), a))}"
+        f"[policy] {a} is longer than {b}; write: {a} = {in_units(min(getattr(usual, a), getattr(p, b)))}"
         for a, b in pairs
         if getattr(p, a) > getattr(p, b)
     ]
@@ -110,29 +110,40 @@ READING = timedelta(seconds=60)
 
 
 def _idle_contrary(idle: IdlePolicy) -> list[str]:
-    """Numbers of quiet cards that make no sense together, each with the line to write."""
-    found = [
-        f"[idle] {name} is shorter than three readings of a guest ({in_units(3 * READING)}), which decide nothing; write: {IDLE.example(name)}"
-        for name in ("first", "never_opened", "take_back_quiet", "withdraw_within")
-        if getattr(idle, name) < 3 * READING
-    ]
+    """Numbers of quiet cards that make no sense together, each with the line to write. All lines together are accepted: each is of
+    the numbers as they are with the lines before it."""
+    usual, least, found = IdlePolicy(), 3 * READING, []
+
+    def mend(name: str, value: timedelta, what: str) -> None:
+        nonlocal idle
+        changed: dict[str, Any] = {name: value}
+        idle = replace(idle, **changed)
+        found.append(f"[idle] {name} {what}; write: {name} = {in_units(value)}")
+
+    short = f"is shorter than three readings of a guest ({in_units(least)}), which decide nothing"
+    if idle.first < least:
+        mend("first", usual.first if not least < idle.second <= usual.first else least, short)
+    for name in ("never_opened", "withdraw_within"):
+        if getattr(idle, name) < least:
+            mend(name, getattr(usual, name), short)
     if idle.second <= idle.first:
-        found.append(f"[idle] second is not later than first; write: second = {in_units(2 * idle.first)}")
+        mend("second", 2 * idle.first, "is not later than first")
+    if idle.take_back_quiet < least:
+        mend("take_back_quiet", max(usual.take_back_quiet, idle.second), short)
     if idle.take_back_quiet < idle.second:
-        found.append(
-            "[idle] take_back_quiet is shorter than second, which is the warning of it: it would be due before anybody is warned; "
-            f"write: take_back_quiet = {in_units(idle.second)}"
+        mend(
+            "take_back_quiet",
+            idle.second,
+            "is shorter than second, which is the warning of it: it would be due before anybody is warned",
         )
     pairs = (
         ("withdraw_busy", "withdraw_within"),
         ("take_back_gap", "take_back_quiet"),
         ("blind_holder", "blind_admins"),
     )
-    found += [
-        f"[idle] {a} is longer than {b}; write: {a} = {in_units(min(getattr(IdlePolicy(), a), getattr(idle, b)))}"
-        for a, b in pairs
-        if getattr(idle, a) > getattr(idle, b)
-    ]
+    for a, b in pairs:
+        if getattr(idle, a) > getattr(idle, b):
+            mend(a, min(getattr(usual, a), getattr(idle, b)), f"is longer than {b}")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -39,6 +40,9 @@ SCRAPES = (timedelta(seconds=5), timedelta(seconds=60))
 
 INTERVAL_MAX = timedelta(minutes=5)
 """Of one reading: a longer one would be old before the next."""
+
+PAGES = re.compile(r"/(api(/v1(/.*)?)?|graph|query)/?$")
+"""What people copy behind the address of a Prometheus server."""
 
 Word = Annotated[str, Field(min_length=1)]
 Existing = Annotated[Path, AfterValidator(read_file)]
@@ -177,22 +181,30 @@ class Prometheus(_Section):
             return [
                 f"names nobody to ask; write: {example('prometheus', 'url')}, or {example('prometheus', 'targets')}"
             ]
+        parts = urlsplit(self.url or "")
+        page = PAGES.search(parts.path)
+        if page or parts.query:
+            base = f"{parts.scheme}://{parts.netloc}{PAGES.sub('', parts.path)}"
+            what = f"ends in {page[0].rstrip('/')}" if page else "has a ? in it"
+            return [f'url {what}, which I add by myself to the address of the server; write: url = "{base}"']
         beside = [k for k in ("label", "machines", "user", "password_file", "token_file") if getattr(self, k)]
         if self.targets and beside:
             return [f"{k} is for a server (url), and not used with targets; delete it" for k in beside]
         return []
 
     def _when(self) -> list[str]:
-        if not SCRAPES[0] <= self.scrape <= SCRAPES[1]:
-            return [f"scrape is not from 5 s to 60 s; write: {example('prometheus', 'scrape')}"]
-        if self.interval < 2 * self.scrape:
-            least = int(2 * self.scrape.total_seconds())
-            return [f'interval holds fewer than two scrapes, which decide nothing; write: interval = "{least} s"']
+        found, scrape = [], self.scrape
+        if not SCRAPES[0] <= scrape <= SCRAPES[1]:
+            scrape = timedelta(seconds=15)  # as the line has it, with which the interval's must fit
+            found.append(f"scrape is not from 5 s to 60 s; write: {example('prometheus', 'scrape')}")
+        least = int(2 * scrape.total_seconds())
+        if self.interval < 2 * scrape:
+            found.append(f'interval holds fewer than two scrapes, which decide nothing; write: interval = "{least} s"')
         if self.interval > INTERVAL_MAX:
-            return [
-                f"interval is longer than 5 min, after which a word is old; write: {example('prometheus', 'interval')}"
-            ]
-        return []
+            found.append(
+                f'interval is longer than 5 min, after which a word is old; write: interval = "{max(least, 60)} s"'
+            )
+        return found
 
     def _who(self) -> list[str]:
         token, login = self.token_file or self.token, self.password_file or self.password
