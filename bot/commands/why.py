@@ -29,7 +29,8 @@ def run(ctx: Context) -> Reply:
     """The rule, the people, the times, about one thing."""
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
-    return words.why(ctx.scene(), ctx.person, _meant(ctx, heard))
+    named = next((card.name for card in ctx.cards(heard)), "")
+    return words.why(ctx.scene(), ctx.person, _meant(ctx, heard), named)
 
 
 def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:

@@ -46,7 +46,7 @@ STAMPS: dict[type, tuple[str, ...]] = {
     Request: ("asked", "question", "told", "changed"),
     Lease: (
         "since", "changed", "active_since", "free_since", "bound_since", "guest_without_since", "question",
-        "seen_vcenter", "seen_guest", "computed", "done_heard",
+        "seen_vcenter", "seen_guest", "computed", "proven", "done_heard",
     ),
     Move: (
         "opened", "changed", "last_call", "shutdown_at", "off_at", "on_at", "blocked_since", "blind_since",

@@ -244,7 +244,8 @@ class Lease:
     nudge: Nudge | None = None  # the last question about its quiet devices
     seen_vcenter: datetime | None = None  # vCenter showed its devices bound to its machine
     seen_guest: datetime | None = None  # the guest saw them
-    computed: datetime | None = None  # something computed on them
+    computed: datetime | None = None  # somebody's work computed on them
+    proven: datetime | None = None  # a check computed on them (`gpubot check`): that is nobody's work
     guest_lines: tuple[str, ...] = ()  # how the guest lists them, as `nvidia-smi -L`
     left: tuple[str, ...] = ()  # what the holder before left differently (ECC, MIG, memory), in words
     done_heard: datetime | None = None  # `gpu done` in the guest was taken up to then
@@ -554,7 +555,7 @@ class Reading:
     logins: tuple[Login, ...] = ()  # who is there
     jobs: tuple[Job, ...] = ()  # what runs
     free_since: datetime | None = (
-        None  # no job has run and no key was pressed since then, by the bot's clock; None: a job runs
+        None  # no job has run, no card worked and no key was pressed since then, by the bot's clock; None: something runs
     )
     first_at: datetime | None = None  # first word of this boot
     interval_s: float = 60.0  # seconds that it covers
@@ -562,6 +563,9 @@ class Reading:
     skew_s: float = 0.0  # the guest's clock against the bot's (positive: ahead); for the log only
     devices: tuple[Device, ...] = ()  # the cards in detail; empty from an agent that tells no more than ``cards``
     inside: bool = True  # it tells logins and jobs; False: a source that sees the cards alone
+    tells_work: bool = True  # False: a word from inside that leaves out jobs or logins: nobody knows that nothing runs
+    computes: bool = False  # one of its cards worked in it, by the verdict's rule (found by the store)
+    ghosts_since: datetime | None = None  # since then some card reads full load without a process and without memory
     load1: float | None = None  # load average
     driver: str | None = None  # version; None: not loaded, or not told
     no_driver: str = ""  # why there is none: "no library", "not loaded", "mismatch"

@@ -80,7 +80,12 @@ def _came(before: Lease | None, lease: Lease) -> bool:
 
 
 def _waits_for_work(lease: Lease) -> bool:
-    return lease.state is LeaseState.ACTIVE and lease.seen_guest is not None and lease.computed is None
+    return (
+        lease.state is LeaseState.ACTIVE
+        and lease.seen_guest is not None
+        and lease.computed is None
+        and lease.proven is None
+    )
 
 
 def _allowed(word: Reading | None) -> frozenset[str]:

@@ -137,3 +137,15 @@ def test_the_nudge_gives_one_card_back_when_the_other_is_done(house: QuietHouse)
     assert reply.ok and "T4-2 is given back" in text_of(reply) and house.lease("1").slots == ("T4-1",)
     house.round()
     assert "T4-2 is given back, thank you" in text_of(house.question())
+
+
+def test_the_last_of_two_answers_is_what_is_said(house: QuietHouse) -> None:
+    house.lend("vm-python", "T4-1")
+    assert house.say("ada", "using T4-1").ok and house.say("ada", "keep T4-1 4h because of the demo").ok
+    said = text_of(house.say("ada", "why T4-1"))
+    assert "You asked to keep it until" in said and "in use" not in said
+    assert house.say("ada", "using T4-1").ok
+    said = text_of(house.say("ada", "why T4-1"))
+    assert "in use" in said and "keep it until" not in said
+    assert house.say("ada", "keep T4-1 4h").ok and house.say("ada", "release T4-1").ok
+    assert "keep it until" not in text_of(house.say("ada", "why T4-1"))

@@ -162,10 +162,11 @@ def test_a_check_that_computed_on_the_card_counts(code: int, known: bool) -> Non
     world = told(does="quiet")
     world.words["uuid-vm-python"] = {"check": Check(code, "said"), "check_at": world.now - H}
     run(world, 2 * MIN)
-    assert world.lease("1").computed is None, "of before the lease"
+    assert world.lease("1").proven is None, "of before the lease"
     world.words["uuid-vm-python"]["check_at"] = world.now
     run(world, 2 * MIN)
-    assert (world.lease("1").computed is not None) is known
+    assert (world.lease("1").proven is not None) is known
+    assert world.lease("1").computed is None, "a check is nobody's work"
 
 
 def test_done_said_in_the_guest_gives_back_when_the_work_ends() -> None:

@@ -34,6 +34,37 @@ def test_the_three_proofs_stand_with_their_times_and_the_guests_own_line() -> No
     assert "Seen" not in why(w.ADA, w.lease()), "of one that was adopted nothing was watched"
 
 
+def test_a_check_of_the_bot_is_called_that_and_nothing_else_is_said_to_have_computed() -> None:
+    proven = replace(SEEN, computed=None, proven=w.NOW - 4 * w.H)
+    said = why(w.ADA, proven, w.watch(opened=False))
+    assert "seen in the guest today 09:42, checked: it computes (today 10:40)." in said
+    assert "No work has opened it since 09:40, when the guest first saw it." in said
+    assert "computed" not in said and "done nothing" not in said
+    both = why(w.ADA, replace(proven, computed=w.NOW - w.H))
+    assert "checked: it computes (today 10:40), computed today 13:40." in both
+
+
+def test_of_several_cards_the_line_of_the_one_that_is_asked_about_is_shown_where_it_is_known() -> None:
+    lines = tuple(f"GPU {i}: Tesla T4 (UUID: GPU-{i}aaa)" for i in range(4))
+    four = replace(SEEN, slots=("T4-1", "T4-2", "T4-3", "T4-4"), guest_lines=lines)
+    scene = w.scene(four)
+    cards = {s: replace(scene.books.cards["T4-1"], name=s, uuid=f"GPU-{i}aaa") for i, s in enumerate(four.slots)}
+    known = replace(scene, books=replace(scene.books, cards=cards))
+    one = w.text(words.why(known, w.ADA, four, "T4-2"))
+    assert "T4-2: GPU 1: Tesla T4 (UUID: GPU-1aaa)" in one and "GPU 0" not in one and "more" not in one
+    blank = {s: replace(c, uuid="") for s, c in cards.items()}
+    unknown = replace(scene, books=replace(scene.books, cards=blank))
+    said = w.text(words.why(unknown, w.ADA, four, "T4-2"))
+    assert "Its guest lists GPU 0, GPU 1, GPU 2 and GPU 3; which of them is T4-2 is not known." in said
+
+
+def test_what_was_kept_is_not_said_any_more_once_it_goes_back_and_the_last_answer_holds() -> None:
+    kept = w.watch(keep_until=w.NOW + w.H, because="the demo")
+    assert "keep" not in why(w.ADA, replace(SEEN, state=LeaseState.RETURNING), kept)
+    both = why(w.ADA, SEEN, w.watch(using=w.NOW - w.H, keep_until=w.NOW + w.H, because="the demo"))
+    assert "You asked to keep it until today 15:40: the demo." in both and "in use" not in both
+
+
 def test_row_47_why_says_which_signal_it_was() -> None:
     encoder = ((w.NOW - 2 * w.H, 30.0, "its computing engines worked"), (w.NOW - w.H, 30.0, "its encoder worked"))
     busy = w.watch("T4-2", verdict=Verdict.BUSY, busy_since=w.NOW - w.H, recent=encoder)

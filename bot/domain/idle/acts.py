@@ -28,7 +28,7 @@ def using(draft: Draft, lease: Lease, slots: Slots, by: PersonId, because: str) 
     """
     wanted = _wanted(lease, slots, "using")
     for watch in _watches(draft, lease, wanted):
-        draft.put(replace(watch, using=watch.using or draft.now, because=because or watch.because))
+        draft.put(replace(watch, using=watch.using or draft.now, because=because or watch.because, keep_until=None))
     draft.log(by, "idle.using", f"#{lease.label}", because or ", ".join(wanted))
     nudge = lease.nudge
     if nudge is not None and nudge.key and not nudge.over and not nudge.wrong and set(wanted) & set(nudge.slots):

@@ -58,7 +58,14 @@ def is_quiet(watch: Watch, now: datetime, policy: Policy) -> timedelta | None:
 
 def askable(watch: Watch, now: datetime) -> bool:
     """Whether its person has not answered already: in use, or kept."""
-    return watch.using is None and (watch.keep_until is None or watch.keep_until <= now)
+    return not answer(watch, now)
+
+
+def answer(watch: Watch, now: datetime) -> str:
+    """What its person said last that still holds: "kept", "using"; "" nothing."""
+    if watch.keep_until is not None and watch.keep_until > now:
+        return "kept"  # "in use" ends what was kept; so it was said after that
+    return "using" if watch.using is not None else ""
 
 
 class Waiting:
@@ -106,8 +113,7 @@ def outcome(draft: Draft, lease: Lease, nudge: Nudge) -> str:
     for slot in nudge.slots:
         if slot in lease.slots:
             watch = watch_of(draft, lease, slot)
-            open_still = watch is None or askable(watch, draft.now)
-            ways.add("busy" if open_still else "using" if watch is not None and watch.using is not None else "kept")
+            ways.add((answer(watch, draft.now) if watch is not None else "") or "busy")
     return "answered" if len(ways) > 1 else next(iter(ways), "released")
 
 

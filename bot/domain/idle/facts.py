@@ -1,4 +1,4 @@
-"""What is known of a lease since its move: seen by vCenter, seen in the guest, something computed; and that its work is over.
+"""What is known of a lease since its move: seen by vCenter, seen in the guest, a check or work computed; and that its work is over.
 
 Called by ``settle`` once a round. It follows what the guests say; nobody is asked.
 """
@@ -49,8 +49,8 @@ def _seen(draft: Draft, ctx: Round, lease: Lease) -> None:
         worked = [w.last_busy for w in watches if w.last_busy is not None]
         if worked:
             found["computed"] = min(worked)
-        elif checked(lease, word):
-            found["computed"] = word.check_at if word is not None else None
+    if lease.proven is None and checked(lease, word):
+        found["proven"] = word.check_at if word is not None else None
     if found:
         draft.put(replace(lease, **found))
 

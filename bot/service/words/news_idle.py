@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from bot.domain.idle import answer
 from bot.domain.inside import Device, Nudge, Watch
 from bot.domain.model import RequestState
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Span, When
@@ -202,7 +203,8 @@ def _answers(t: Telling) -> list[Button | None]:
     if not t.slots or t.lease is None:
         return [MINE]
     what = cards_typed(t.lease.slots, t.slots, t.lease.label)
-    runs = (t.item.inside is not None and bool(t.item.inside.jobs)) or any(
+    word = t.item.inside
+    runs = (word is not None and (bool(word.jobs) or word.computes)) or any(
         evidence.is_busy(t.books, s) for s in t.lease.slots if s not in t.slots
     )
     give = "Give them back" if t.many else "Give it back"
@@ -317,8 +319,8 @@ def _over_kept(t: Telling) -> Reply:
 def _over_answered(t: Telling) -> Reply:
     """One is in use, another kept or busy again: they were answered one after the other."""
     watches = watches_of(t)
-    using = [w.slot for w in watches if w.using is not None]
-    kept = [w for w in watches if w.using is None and w.keep_until is not None and w.keep_until > t.now]
+    using = [w.slot for w in watches if answer(w, t.now) == "using"]
+    kept = [w for w in watches if answer(w, t.now) == "kept"]
     busy = [s for s in t.slots if s not in using and all(s != w.slot for w in kept)]
     until = min((w.keep_until for w in kept if w.keep_until is not None), default=None)
     parts: list[Part] = []

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.domain.idle import answer
 from bot.domain.inside import Verdict, Watch
 from bot.domain.model import Lease, LeaseState, PersonId, Reading, SlotId
 from bot.service.ports import Code, LineOf, Name, When
 from bot.service.words import evidence
-from bot.service.words.common import Part, Scene, because, by_number, it_them, ln, said, slots_of, tidy
+from bot.service.words.common import Part, Scene, because, by_number, it_them, listed, ln, said, slots_of, tidy
 
 THERE = (LeaseState.ACTIVE, LeaseState.RETURNING)
 """Its cards sit in their machine."""
@@ -19,16 +20,24 @@ THERE = (LeaseState.ACTIVE, LeaseState.RETURNING)
 SHOWN = 3
 """Cards, and lines of a guest, that are shown one by one."""
 
+MANY = 8
+"""Cards of a guest that are named by its number for them."""
 
-def inside_lines(scene: Scene, lease: Lease, reader: PersonId) -> list[LineOf | None]:
-    """What was seen of it since the move, what its holder said; for holder and owners of the machine also what its cards do now."""
+
+def inside_lines(scene: Scene, lease: Lease, reader: PersonId, card: SlotId = "") -> list[LineOf | None]:
+    """What was seen of it since the move, what its holder said; for holder and owners of the machine also what its cards do now.
+
+    :param card: the one that was asked about; "" the whole lease
+    """
     machine = scene.books.machines.get(lease.machine)
     near = reader == lease.person or (machine is not None and reader in machine.owners)
     if lease.state not in (*THERE, LeaseState.MOVING):
         return []
-    told = [_since_the_move(lease), *_listed(lease)]
+    told = [_since_the_move(lease), *_listed(scene, lease, card if card in lease.slots else "")]
     if lease.state in THERE:
-        told += [_now(scene, lease) if near else None, *_said(scene, lease, reader)]
+        told += [_now(scene, lease) if near else None]
+        # Once it goes back, what was said to keep it does not hold any more.
+        told += _said(scene, lease, reader) if lease.state is LeaseState.ACTIVE else []
         told += list(_hints(scene, lease)) if near else []
     return [*told, _left(lease) if near else None]
 
@@ -62,7 +71,7 @@ def doing_tail(scene: Scene, lease: Lease) -> list[Part]:
 
 def _since_the_move(lease: Lease) -> LineOf | None:
     """Seen by vCenter, seen in the guest, computed: each with its time."""
-    if lease.seen_vcenter is None and lease.seen_guest is None and lease.computed is None:
+    if lease.seen_vcenter is None and lease.seen_guest is None and lease.computed is None and lease.proven is None:
         return None
     parts: list[Part] = []
     for what, at in (
@@ -70,6 +79,10 @@ def _since_the_move(lease: Lease) -> LineOf | None:
         ("seen in the guest", lease.seen_guest),
         ("computed", lease.computed),
     ):
+        if what == "computed" and lease.proven is not None:
+            parts.append(["checked: it computes (", When(lease.proven), ")"])
+            if at is None:
+                continue
         parts.append([f"{what} ", When(at)] if at is not None else f"not {what} yet")
     first, *rest = parts
     return ln(_capital(first), *[[", ", part] for part in rest], ".")
@@ -83,11 +96,23 @@ def _capital(part: Part) -> Part:
     return part
 
 
-def _listed(lease: Lease) -> list[LineOf]:
-    """How the guest lists them, as ``nvidia-smi -L`` does."""
-    lines = [ln(Code(tidy(line, 110))) for line in lease.guest_lines[:SHOWN] if tidy(line)]
-    more = len(lease.guest_lines) - SHOWN
-    return [*lines, ln(f"and {more} more that the guest lists.")] if more > 0 else lines
+def _listed(scene: Scene, lease: Lease, card: SlotId) -> list[LineOf]:
+    """How the guest lists them, as ``nvidia-smi -L`` does: each card's own line as far as it is known which that is."""
+    lines = [line for line in lease.guest_lines if tidy(line)]
+    if len(lease.slots) == 1:
+        return [ln(Code(tidy(line, 110))) for line in lines[:SHOWN]]
+    own: dict[SlotId, str] = {}
+    for slot in sorted(lease.slots, key=by_number):
+        known = scene.books.cards[slot].uuid if slot in scene.books.cards else ""
+        found = next((line for line in lines if known and known in line), None)
+        if found is not None:
+            own[slot] = found
+    shown = [card] if card in own else [] if card else [s for s in own if len(own) == len(lease.slots)]
+    if shown:
+        return [ln(f"{s}: ", Code(tidy(own[s], 110))) for s in shown[:SHOWN]]
+    numbers = [tidy(line.partition(":")[0], 20) for line in lines]
+    which = f"which of them is {card} is not known" if card else "which is which is not known"
+    return [ln("Its guest lists ", listed(Code(n) for n in numbers[:MANY]), f"; {which}.")] if lines else []
 
 
 def _left(lease: Lease) -> LineOf | None:
@@ -124,6 +149,16 @@ def _doing(scene: Scene, verdict: Verdict, watches: list[Watch], of: int) -> lis
             [" since ", evidence.when(max(busy), scene.now, zone)] if busy else "",
             f" ({signal})" if (signal := _signal(watches)) else "",
             ".",
+        ]
+    if verdict is Verdict.QUIET and not any(w.opened for w in watches) and all(w.first_seen for w in watches):
+        first = max(w.first_seen for w in watches if w.first_seen is not None)
+        return [
+            "No work has opened ",
+            "it" if which == "It" else "them" if which == "They" else which,
+            " since ",
+            evidence.when(first, scene.now, zone),
+            ", when the guest first saw ",
+            "it." if one else "them.",
         ]
     if verdict is Verdict.QUIET:
         quiet = [w.quiet_since for w in watches if w.quiet_since is not None]
@@ -198,10 +233,8 @@ def _answers(scene: Scene, lease: Lease) -> list[tuple[str, object, list[SlotId]
     """What was answered, with the cards that it is about; of those that are kept only what holds still."""
     found: dict[tuple[str, bool], list[SlotId]] = {}
     for watch in _watches(scene, lease):
-        if watch.using is not None:
-            found.setdefault((watch.because, True), []).append(watch.slot)
-        elif watch.keep_until is not None and watch.keep_until > scene.now:
-            found.setdefault((watch.because, False), []).append(watch.slot)
+        if said_last := answer(watch, scene.now):
+            found.setdefault((watch.because, said_last == "using"), []).append(watch.slot)
     return [(reason, True if using else None, slots) for (reason, using), slots in found.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.leases import keepable
+from bot.domain.leases import keep_offered
 from bot.domain.model import (
     BOT,
     Card,
@@ -15,6 +15,7 @@ from bot.domain.model import (
     Request,
     RequestState,
     RestWhy,
+    SlotId,
 )
 from bot.domain.queue import line, place
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
@@ -60,13 +61,16 @@ from bot.service.words.news_line import give_buttons, put_buttons
 from bot.service.words.seen_inside import inside_lines
 
 
-def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> Reply:
-    """The answer to ``why``: about a place in line, a card that somebody has, or any card."""
+def why(scene: Scene, person: Person, thing: Request | Lease | Card | None, card: SlotId = "") -> Reply:
+    """The answer to ``why``: about a place in line, a card that somebody has, or any card.
+
+    :param card: which card of a lease was asked about; "" all of it
+    """
     if isinstance(thing, Request):
         lease = next((x for x in scene.books.leases.values() if x.request == thing.number and x.state in _OPEN), None)
         return _why_request(scene, person.id, thing) if lease is None else _why_lease(scene, person.id, lease)
     if isinstance(thing, Lease):
-        return _why_lease(scene, person.id, thing)
+        return _why_lease(scene, person.id, thing, card)
     if isinstance(thing, Card):
         return _why_card(scene, thing)
     waiting = line(scene.books)
@@ -86,7 +90,7 @@ def why(scene: Scene, person: Person, thing: Request | Lease | Card | None) -> R
 _OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
 
 
-def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
+def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") -> Reply:
     """Why somebody has a card, or why it is not there yet, or why it is gone."""
     request = scene.books.requests.get(lease.request)
     asked: LineOf | None = None
@@ -95,7 +99,7 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease) -> Reply:
         asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
     return say(
         *_stands(scene, reader, lease),
-        *inside_lines(scene, lease, reader),
+        *inside_lines(scene, lease, reader, card),
         asked,
         _where(scene, lease),
         *standing_still(scene),
@@ -195,7 +199,7 @@ def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button | Non
     if lease.state is LeaseState.RETURNING and comes_out_words(scene, lease) is None:
         return give_buttons(machine, clock_words(scene.policy), lease.label)
     if lease.state is LeaseState.RETURNING:
-        return (MINE, button(f"Keep {them}", f"keep {ref}") if keepable(scene.books, lease) else QUEUE)
+        return (MINE, button(f"Keep {them}", f"keep {ref}") if keep_offered(scene.books, lease, scene.now) else QUEUE)
     if lease.state is LeaseState.RESERVED and not usable(
         scene.books, lease.machine, lease.label, scene.now, scene.policy
     ):
