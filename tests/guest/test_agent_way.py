@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +22,7 @@ from typing import Any
 import pytest
 
 from bot.guest.agent import door, post, settings
+from bot.guest.agent import gpu as gpu_command
 from bot.guest.agent.clock import Clock
 from bot.guest.agent.gpu import heard
 from bot.guest.agent.spool import Spool
@@ -578,6 +582,66 @@ def test_a_door_that_cannot_be_made_is_no_thread_to_watch(tmp_path: Path) -> Non
         assert made.open() and made.is_alive()
     finally:
         made.close()
+
+
+def test_who_holds_the_door_and_says_nothing_keeps_nobody_out(guest: Guest, receiver: Receiver) -> None:
+    guest.settings["done"] = {"enabled": "yes"}
+    guest.start()
+    receiver.fresh()
+    with contextlib.ExitStack() as held:
+        for _ in range(40):
+            one = held.enter_context(socket.socket(socket.AF_UNIX))
+            one.connect(str(guest.run / "gpu.sock"))
+        one.settimeout(30)
+        assert json.loads(one.recv(4096))["code"] == door.BUSY  # no more of one user than some
+        ran = gpu(guest, "done")  # comes again until those are sent away
+        assert ran.returncode == 0, ran.stderr
+    assert receiver.wait(lambda r: r["done"] is not None)
+
+
+def test_a_door_that_stays_full_is_not_called_no_agent(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "AGAIN_FOR_S", 0.0)
+    monkeypatch.setattr(door, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(gpu_command, "RUN_DIR", guest.folder)
+    made = door.Door(guest.folder, True, lambda _: Standing(TAKEN))
+    assert made.open()
+    try:
+        with contextlib.ExitStack() as held:
+            for _ in range(door.EACH):
+                one = held.enter_context(socket.socket(socket.AF_UNIX))
+                one.connect(str(guest.folder / "gpu.sock"))
+            assert gpu_command.main(["done"]) == door.BUSY
+        until(lambda: gpu_command.main(["done"]) == door.OK, "who went away is counted still")
+    finally:
+        made.close()
+
+
+def test_another_user_has_room_where_one_holds_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root, to be another user")
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    monkeypatch.setattr(door, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(door, "AGAIN_FOR_S", 0.0)
+    made = door.Door(folder, True, lambda _: Standing(TAKEN))
+    assert made.open()
+    try:
+        with contextlib.ExitStack() as held:
+            for _ in range(2 * door.AT_ONCE):
+                one = held.enter_context(socket.socket(socket.AF_UNIX))
+                one.connect(str(folder / "gpu.sock"))
+            script = "import os,socket,sys; os.setuid(65534); s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(b'done\\n'); print(s.recv(999).decode())"
+            ran = subprocess.run(
+                [sys.executable, "-c", script, str(folder / "gpu.sock")],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+            assert json.loads(ran.stdout)["code"] == door.OK
+    finally:
+        made.close()
+        shutil.rmtree(folder)
 
 
 def test_whoever_speaks_nonsense_at_the_door_is_sent_away(guest: Guest, receiver: Receiver) -> None:

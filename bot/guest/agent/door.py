@@ -5,6 +5,7 @@ Any local user may speak; who it is, the kernel says and not they. It answers on
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,14 +24,16 @@ log = logging.getLogger("gpubot-agent.door")
 
 SOCKET = "gpu.sock"
 LINE_MOST = 1024
-PATIENCE_S = 2.0  # real seconds for a word
-AT_ONCE = 8  # who may be inside
+PATIENCE_S = 1.0  # real seconds for a word: who says none goes
+AT_ONCE = 16  # who may be inside
+EACH = 2  # of them of one user: nobody can hold the door against the others
+AGAIN_FOR_S, PAUSE_S = 6.0, 0.5  # real seconds for which who finds it full comes again, and between two tries
 AGAIN_S = 5.0  # seconds in which the same user is told that it was heard
 AGAIN = "that was heard a moment ago"
 NOT_ENABLED = "`gpu done` is not enabled in this machine: its owner writes `enabled = yes` under [done] in the agent's settings and restarts it"
 
-OK, NO, NOT_KNOWN = 0, 1, 4
-"""Exit codes of ``gpu done``: heard or noted; the agent or the bot says no; the bot does not know this machine."""
+OK, NO, NOT_KNOWN, BUSY = 0, 1, 4, 5
+"""Exit codes of ``gpu done``: heard or noted; the agent or the bot says no; the bot does not know this machine; too many speak at once."""
 
 
 def answer_to_done(standing: Standing | None) -> tuple[int, str]:
@@ -59,8 +63,8 @@ class Door(threading.Thread):
         super().__init__(name="door", daemon=True)
         self._path, self._enabled, self._done = folder / SOCKET, enabled, done
         self._users = Users()
-        self._inside = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
+        self._inside: Counter[int] = Counter()  # how many of each user
         self._heard: dict[int, tuple[float, tuple[int, str]]] = {}  # who: when, and what is said if they come again
         self._socket: socket.socket | None = None
 
@@ -77,7 +81,7 @@ class Door(threading.Thread):
         try:
             made.bind(str(self._path))
             os.chmod(self._path, 0o666)
-            made.listen(AT_ONCE)
+            made.listen(8 * AT_ONCE)
         except OSError as error:
             made.close()
             log.warning("%s cannot be made (%s): `gpu done` does not work here", self._path, error.strerror)
@@ -99,25 +103,36 @@ class Door(threading.Thread):
                 guest, _ = listening.accept()
             except OSError:
                 return  # closed; or it cannot be listened any more, and the loop sees that this thread is over
-            if not self._inside.acquire(blocking=False):
-                guest.close()
-                continue
-            threading.Thread(target=self._hear, args=(guest,), daemon=True).start()
+            try:
+                self._let_in(guest)
+            except OSError:
+                guest.close()  # they went away
 
-    def _hear(self, guest: socket.socket) -> None:
+    def _let_in(self, guest: socket.socket) -> None:
+        """Heard in a thread of its own, or told at once that it is full."""
+        _, uid, _ = struct.unpack("3i", guest.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        with self._lock:
+            full = self._inside[uid] >= EACH or sum(self._inside.values()) >= AT_ONCE
+            self._inside[uid] += 0 if full else 1
+        if full:
+            with guest:
+                guest.setblocking(False)
+                guest.sendall(_said(BUSY, "too many speak to the agent at once; say it again in a moment"))
+            return
+        threading.Thread(target=self._hear, args=(guest, uid), daemon=True).start()
+
+    def _hear(self, guest: socket.socket, uid: int) -> None:
         try:
             with guest:
+                word = _line(guest, PATIENCE_S)
                 guest.settimeout(PATIENCE_S)
-                _, uid, _ = struct.unpack(
-                    "3i", guest.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-                )
-                word = _line(guest)
-                code, said = self._answer(uid, word)
-                guest.sendall(json.dumps({"ok": code == OK, "code": code, "said": said}).encode() + b"\n")
+                guest.sendall(_said(*self._answer(uid, word)))
         except OSError:
-            pass  # they went away
+            pass  # they went away, or said nothing
         finally:
-            self._inside.release()
+            with self._lock:
+                self._inside[uid] -= 1
+                self._inside += Counter()  # who is not inside is not counted
 
     def _answer(self, uid: int, word: str) -> tuple[int, str]:
         if word != "done":
@@ -138,12 +153,27 @@ class Door(threading.Thread):
 
 
 def ask(folder: Path, word: str, patience_s: float = 20.0) -> tuple[int, str]:
-    """The exit code and the words for a word. Raises OSError where no agent listens."""
+    """The exit code and the words for a word; BUSY if it is full for long. Raises OSError where no agent listens."""
+    end = time.monotonic() + AGAIN_FOR_S
+    while True:
+        code, said = _ask_once(folder, word, patience_s)
+        if code != BUSY or time.monotonic() >= end:
+            return code, said
+        time.sleep(PAUSE_S)
+
+
+def _ask_once(folder: Path, word: str, patience_s: float) -> tuple[int, str]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
         agent.settimeout(patience_s)
-        agent.connect(str(folder / SOCKET))
-        agent.sendall(word.encode() + b"\n")
-        line = _line(agent)
+        try:
+            agent.connect(str(folder / SOCKET))
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # what it said before it closed is read all the same
+                agent.sendall(word.encode() + b"\n")
+            line = _line(agent, patience_s)
+        except (BlockingIOError, socket.timeout):
+            return BUSY, "the agent is there and does not answer; say it again in a moment"
     try:
         answer = json.loads(line)
         return int(answer.get("code", OK if answer["ok"] else NO)), str(answer["said"])
@@ -151,10 +181,15 @@ def ask(folder: Path, word: str, patience_s: float = 20.0) -> tuple[int, str]:
         raise OSError("what listens there is no agent") from None
 
 
-def _line(speaker: socket.socket) -> str:
-    """One line, of a bounded length, in a bounded time."""
-    got, end = b"", time.monotonic() + (speaker.gettimeout() or PATIENCE_S)
-    while not got.endswith(b"\n") and len(got) < LINE_MOST and time.monotonic() < end:
+def _said(code: int, said: str) -> bytes:
+    return json.dumps({"ok": code == OK, "code": code, "said": said}).encode() + b"\n"
+
+
+def _line(speaker: socket.socket, patience_s: float) -> str:
+    """One line, of a bounded length, in a bounded time. Raises OSError: it takes longer, or they went away."""
+    got, end = b"", time.monotonic() + patience_s
+    while not got.endswith(b"\n") and len(got) < LINE_MOST:
+        speaker.settimeout(max(0.001, end - time.monotonic()))
         more = speaker.recv(LINE_MOST - len(got))
         if not more:
             break

@@ -27,8 +27,8 @@ USAGE = """\
 usage: gpu                  what the agent of this machine last saw of its cards, and whether the bot hears it
        gpu done             the work is done: give the cards of this machine back
        gpu run -- COMMAND   run COMMAND, then say done (also if it failed)
-exit codes: 0; 1 the agent or the bot says no; 2 a wrong call; 3 no agent runs; 4 the bot does not know this machine's token.
-            After `run`: the code of COMMAND.
+exit codes: 0; 1 the agent or the bot says no; 2 a wrong call; 3 no agent runs; 4 the bot does not know this machine's token;
+            5 too many speak to the agent at once: say it again. After `run`: the code of COMMAND.
 """
 
 
