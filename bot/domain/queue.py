@@ -16,6 +16,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
+    Books,
     Card,
     LeaseState,
     Length,
@@ -255,7 +256,7 @@ def waiters(books: Requests, kind: str) -> list[Request]:
     return [r for r in line(books) if r.kind == kind and r.rest is None]
 
 
-def contended(books: Draft, kind: str) -> bool:
+def contended(books: Books | Draft, kind: str) -> bool:
     """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
     return _wanted(books, kind) > sum(1 for c in _good(books, kind) if c.name not in had)
@@ -272,10 +273,10 @@ def shortage(books: Draft, kind: str) -> int:
     return _wanted(books, kind) - coming
 
 
-def _wanted(books: Draft, kind: str) -> int:
+def _wanted(books: Books | Draft, kind: str) -> int:
     return sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
 
 
-def _good(books: Draft, kind: str) -> list[Card]:
+def _good(books: Books | Draft, kind: str) -> list[Card]:
     """The cards of a kind that may be lent."""
     return [c for c in pool(books, kind) if c.aside is None and not c.doubted]

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.model import AgreementKind, LeaseState, Power, RequestState
+from bot.service.ports import Reply
 from tests.fakes import text_of, uuid
 from tests.house import House
 
@@ -206,6 +207,46 @@ def test_what_was_promised_to_somebody_is_not_kept(three: House) -> None:
     three.round()
     reply = three.say("ada", "keep")
     assert not reply.ok and "U2BOB" in text_of(reply)
+
+
+def keeps(reply: Reply) -> list[str]:
+    """What the buttons of an answer say of keeping."""
+    return [button.says for button in reply.buttons if button.says.startswith("keep")]
+
+
+def test_keep_is_offered_only_where_it_would_be_heard(three: House) -> None:
+    """Whoever waits is promised a card by the next round, once it is known when it comes out: a button that is dead then is none."""
+    three.say("bob", "request 4 restart when done")
+    assert keeps(three.say("ada", "release T4-1 when done")) == ["keep #1b"]
+    three.round()
+    assert three.say("ada", "keep #1b").ok
+    three.say("ada", "window vm-python nights")
+    answer = three.say("ada", "release all when done")
+    assert not keeps(answer) and "waits for them" in text_of(answer)
+    labels = [label for label, lease in three.books.leases.items() if lease.state is LeaseState.RETURNING]
+    for line in ("cancel", *(f"why #{label}" for label in labels)):
+        assert not keeps(three.say("ada", line))
+    three.round()
+    assert not any(three.say("ada", f"keep #{label}").ok for label in labels)
+
+
+def test_keep_is_offered_while_enough_lie_free_for_who_waits(three: House) -> None:
+    three.say("bob", "request 1 restart when done")  # T4-4 is free
+    assert keeps(three.say("ada", "release T4-1 when done")) == ["keep #1b"]
+    three.round()
+    assert three.say("ada", "keep #1b").ok
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_another_owner_gave_back_is_offered_to_be_kept_only_then(three: House, waits: bool) -> None:
+    three.say("dana", "machine owners vm-python @ada @carol")
+    if waits:
+        three.say("bob", "request 3 restart when done")
+    three.say("carol", "window vm-python nights")
+    assert three.say("carol", "release #1 when done").ok
+    three.rounds.tell()
+    told = [m for m in three.voice.said_to(three.people.find("ada").id) if "gave" in m]
+    assert len(told) == 1 and ("Still needed" in told[0]) is not waits
 
 
 # ---- extend

@@ -1,7 +1,18 @@
 """Leases: devices lent to people. ``acts`` is what people do, ``settle`` what time and looks do, ``ends`` how one is over."""
 
-from bot.domain.leases.acts import adopt, extend, force, is_later, keep, keepable, release
+from bot.domain.leases.acts import adopt, extend, force, is_later, keep, keep_offered, keepable, release
 from bot.domain.leases.common import second_try
 from bot.domain.leases.settle import settle
 
-__all__ = ["adopt", "extend", "force", "is_later", "keep", "keepable", "release", "second_try", "settle"]
+__all__ = [
+    "adopt",
+    "extend",
+    "force",
+    "is_later",
+    "keep",
+    "keep_offered",
+    "keepable",
+    "release",
+    "second_try",
+    "settle",
+]

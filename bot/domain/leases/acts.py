@@ -29,7 +29,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
-from bot.domain.planner import end_of
+from bot.domain.planner import end_of, expected_free
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters
@@ -226,6 +226,17 @@ def keepable(books: Books, lease: Lease) -> bool:
     its_own = lease.ended_by in (BOT, lease.person) or (machine is not None and lease.ended_by in machine.owners)
     back = lease.state is LeaseState.RETURNING and lease.active_since is not None
     return back and its_own and not promised and not runs
+
+
+def keep_offered(books: Books, lease: Lease, now: datetime) -> bool:
+    """Whether ``keep`` is worth offering: it would be heard, and still is after the next round.
+
+    That promises the card to who waits, as soon as a time is known at which it comes out.
+    """
+    others = [r for r in waiters(books, lease.kind) if r.person != lease.person]
+    known = expected_free(books, lease, now) is not None or any(r.machine == lease.machine for r in others)
+    taken = known and bool(others) and contended(books, lease.kind)
+    return keepable(books, lease) and not taken
 
 
 def _promised(draft: Draft, slot: SlotId, after: str) -> None:

@@ -5,7 +5,7 @@
 
 from bot.domain.planner.answers import accept, pass_
 from bot.domain.planner.settle import settle
-from bot.domain.planner.spots import end_of, window_known
+from bot.domain.planner.spots import end_of, expected_free, window_known
 from bot.domain.planner.turns import allot
 
-__all__ = ["accept", "allot", "end_of", "pass_", "settle", "window_known"]
+__all__ = ["accept", "allot", "end_of", "expected_free", "pass_", "settle", "window_known"]

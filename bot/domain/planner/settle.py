@@ -136,7 +136,7 @@ def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[da
     """When all that is offered is there (None: it is), and whether nobody knows."""
     coming = [h.slot for h in held if h.turn is Turn.NEXT and not _on_own(draft, h.slot, request)]
     leases = [draft.leases.get(draft.holder(slot, Turn.HAS) or "") for slot in coming]
-    times = [expected_free(draft, lease) if lease is not None else None for lease in leases]
+    times = [expected_free(draft, lease, draft.now) if lease is not None else None for lease in leases]
     known = [at for at in times if at is not None]
     unknown = len(known) < len(times)
     return (max(known) if known and not unknown else None), unknown

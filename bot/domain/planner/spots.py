@@ -14,6 +14,7 @@ from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE, comes_on
 from bot.domain.model import (
     Agreement,
+    Books,
     Card,
     Lease,
     LeaseState,
@@ -65,7 +66,7 @@ def _spot(draft: Draft, sight: Sight, request: Request, card: Card) -> Spot | No
         return None  # set aside when it comes off
     if lease.machine == request.machine:
         return Spot(card, Turn.NEXT, here=True)
-    free_at = expected_free(draft, lease)
+    free_at = expected_free(draft, lease, draft.now)
     return Spot(card, Turn.NEXT, free_at=free_at) if free_at is not None else None
 
 
@@ -75,17 +76,17 @@ def _reachable(sight: Sight, card: Card, machine: MachineId) -> bool:
     return seen is not None and (seen.vcenter, seen.host) == (card.vcenter, card.host)
 
 
-def expected_free(draft: Draft, lease: Lease) -> datetime | None:
+def expected_free(books: Books | Draft, lease: Lease, now: datetime) -> datetime | None:
     """When a returning lease's devices are expected to be clean: its machine's window is known; None: it is not."""
-    for move in draft.moves.values():
+    for move in books.moves.values():
         if move.machine == lease.machine and move.state in OPEN_MOVE:
             if move.window is not None:
-                return max(draft.now, move.window.start)
+                return max(now, move.window.start)
             if move.last_call_for is not None:
-                return max(draft.now, move.last_call_for)
-    mine = [a for a in draft.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
-    starts = [window.start for a in mine if (window := coming(a, draft.now)) is not None]
-    return max(draft.now, min(starts)) if starts else None
+                return max(now, move.last_call_for)
+    mine = [a for a in books.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
+    starts = [window.start for a in mine if (window := coming(a, now)) is not None]
+    return max(now, min(starts)) if starts else None
 
 
 def window_known(draft: Draft, sight: Sight, request: Request) -> bool:

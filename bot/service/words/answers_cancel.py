@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.domain.leases import keep_offered
 from bot.domain.model import Lease, LeaseState, Move, MoveState
 from bot.service.ports import Button, LineOf, Reply
 from bot.service.words.common import (
@@ -26,6 +27,7 @@ SHOWN = 4
 
 def nothing_waits(scene: Scene, held: Sequence[Lease], ahead: Sequence[Move]) -> Reply:
     """``held``: cards that could be meant; ``ahead``: restarts that could be."""
+    held = [x for x in held if x.state is not LeaseState.RETURNING or keep_offered(scene.books, x, scene.now)]
     meant = [*(_back(scene, lease) for lease in held[:SHOWN]), *(_off(scene, move) for move in ahead[:SHOWN])]
     return no(
         head("I cancelled nothing: nothing of yours waits in line. What do you mean?" if meant else _NOTHING),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.leases import keepable
+from bot.domain.leases import keep_offered
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import line
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
@@ -242,7 +242,11 @@ def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease])
         keep = button(f"Keep {it_them(n)} after all", f"keep {label_ref(first.label)}")
         machine = scene.books.machines.get(first.machine)
         later = window_button("When nothing runs", machine, "when done", label=first.label)
-        return (later if _ends(scene, first) else None, MINE, keep if keepable(scene.books, first) else None)
+        return (
+            later if _ends(scene, first) else None,
+            MINE,
+            keep if keep_offered(scene.books, first, scene.now) else None,
+        )
     return (MINE, request_button(scene.books, scene.seen, scene.now))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.leases import keepable
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
 from bot.service.ports import Button, Code, LineOf, Reply, When
@@ -297,7 +298,7 @@ def returning(t: Telling) -> Reply:
 
 def _keep(t: Telling) -> list[Part]:
     """A card whose time is over (nobody took it away) can be kept while nobody was promised it."""
-    if t.lease is None or t.lease.ended_by != BOT:
+    if t.lease is None or t.lease.ended_by != BOT or not keepable(t.books, t.books.leases.get(t.lease.label, t.lease)):
         return []
     return [" Still needed? While nobody was promised it: ", command(t.policy, f"keep {label_ref(t.lease.label)}"), "."]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.leases import keep_offered
 from bot.service.ports import Code, LineOf, Reply, When
 from bot.service.words.common import (
     MINE,
@@ -146,14 +147,17 @@ def done_inside(t: Telling) -> Reply:
     """``gpu done`` was said in the guest."""
     by: list[Part] = [" (said there by ", said(t.item.reason, 40), ")"] if t.item.reason.strip() else []
     goes = f"{'go' if t.many else 'goes'} back when nothing runs there any more"
+    keeps = (
+        t.ref != "" and t.lease is not None and keep_offered(t.books, t.books.leases.get(t.lease.label, t.lease), t.now)
+    )
     if not t.to_holder:
         return say(head(t.cards, f" {goes}: gpu done in {t.vm}", by, "."), _lent(t))
     return say(
         head(t.cards, f" {goes}: gpu done in {t.vm}", by, "."),
         ln(f"{t.vm} then restarts once ({t.usual}). I say so before."),
-        ln("Not what you meant? Then keep ", "them" if t.many else "it", "."),
+        ln("Not what you meant? Then keep ", "them" if t.many else "it", ".") if keeps else None,
         buttons=(
-            button("Keep them after all" if t.many else "Keep it after all", f"keep{t.ref}") if t.ref else None,
+            button("Keep them after all" if t.many else "Keep it after all", f"keep{t.ref}") if keeps else None,
             MINE,
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.leases import keep_offered
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import AgreementState, LeaseState, Machine, Request, RequestState
 from bot.service.ports import Button, LineOf, Name, Reply, When
@@ -114,6 +115,7 @@ def acted(t: Telling) -> Reply:
             buttons=(MINE, about_button("Give it back", "release", t.ref)),
         )
     if lease.state is LeaseState.RETURNING:
+        keeps = keep_offered(t.books, lease, t.now)
         return say(
             head(
                 t.other,
@@ -124,8 +126,15 @@ def acted(t: Telling) -> Reply:
             ln(f"{'Their' if many else 'Its'} time no longer counts as yours. I say so before {t.vm} restarts."),
             ln(
                 f"Still needed? You can keep {'them' if many else 'it'} until somebody is promised {'them' if many else 'it'}."
+            )
+            if keeps
+            else None,
+            buttons=(
+                button("Keep it after all" if not many else "Keep them after all", f"keep #{reference}")
+                if keeps
+                else None,
+                MINE,
             ),
-            buttons=(button("Keep it after all" if not many else "Keep them after all", f"keep #{reference}"), MINE),
         )
     out = t.request is not None and t.request.state is RequestState.WITHDRAWN
     return say(
