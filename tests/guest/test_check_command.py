@@ -7,10 +7,16 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from bot.guest.check import judge, report
+from bot.guest.check.child import Ran
+from bot.guest.check.devices import Device, Found
+
+FIELDS = tuple(report.as_json(Found(), Ran(), judge.Verdict(2, ""), (), 0.0))
 GUEST = Path(__file__).resolve().parents[2] / "bot" / "guest"
 
 
@@ -49,7 +55,8 @@ def test_without_tensorflow_the_json_is_one_object_with_the_same_line(repo: Path
     ran = bare(repo, "--json", "--expect-gpu")
     assert ran.returncode == 30 and ran.stderr == ""
     made = json.loads(ran.stdout)
-    assert made["exit"] == 30 and "pip install" in made["line"] and made["tensorflow"] is None and made["matmul"] == []
+    assert made["exit"] == 30 and "tensorflow[and-cuda]" in made["line"], "a card is expected"
+    assert made["tensorflow"] is None and made["matmul"] == []
 
 
 @pytest.mark.parametrize(
@@ -58,8 +65,31 @@ def test_without_tensorflow_the_json_is_one_object_with_the_same_line(repo: Path
     ids=" ".join,
 )
 def test_words_that_cannot_be_used_end_with_two(repo: Path, words: list[str]) -> None:
-    ran = bare(repo, "--json", *words)
+    ran = bare(repo, *words)
     assert ran.returncode == 2 and ran.stdout == "" and "usage" in ran.stderr
+    for asked in ("--json", "--js"):
+        ran = bare(repo, asked, *words)
+        made = json.loads(ran.stdout)
+        assert ran.returncode == made["exit"] == 2 and made["line"] in ran.stderr
+        assert set(made) == set(FIELDS)
+
+
+def test_the_page_names_every_field_of_the_json(repo: Path) -> None:
+    """Those of the object, of a device, and of what TensorFlow's part writes down."""
+    page = (
+        (repo / "docs" / "guest.md").read_text("utf-8").partition("`--json` writes")[2].partition("TensorFlow up to")[0]
+    )
+    written = ast.parse((GUEST / "check" / "work.py").read_text("utf-8"))
+    facts = {
+        keyword.arg
+        for call in ast.walk(written)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "write"
+        for keyword in call.keywords
+        if keyword.arg not in (None, "encoding")
+    }
+    assert {"gflops", "losses", "cuda_build"} <= facts
+    named = {*FIELDS, *(field.name for field in fields(Device)), *facts, "op", "count"}
+    assert [name for name in sorted(map(str, named)) if f"`{name}`" not in page] == []
 
 
 def test_the_help_has_every_exit_code_and_so_has_the_page(repo: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,7 +78,7 @@ def test_a_file_with_a_channel_or_with_floats_is_read_as_well(tmp_path: Path) ->
         ({"x_test": np.zeros((0, 28, 28)), "y_test": np.zeros(0, dtype=int)}, "x_test is empty"),
         ({"x_train": np.full((20, 28, 28), np.nan)}, "numbers that are none"),
         ({"x_train": np.array(["a"] * 20)}, "x_train has the shape"),
-        ({"x_train": np.array([{}] * 20, dtype=object)}, "no file of numpy's"),
+        ({"x_train": np.array([{}] * 20, dtype=object)}, "holds other things than numbers"),
     ],
     ids=["keys", "shape", "lengths", "range", "labels", "empty", "nan", "text", "objects"],
 )
@@ -95,8 +96,11 @@ def test_what_is_no_such_file_at_all_is_refused(tmp_path: Path) -> None:
     for name, content in (("text", b"hello"), ("empty", b""), ("cut", whole[:2000]), ("bad", b"PK" + whole[2:900])):
         path = tmp_path / f"{name}.npz"
         path.write_bytes(content)
-        with pytest.raises(digits.DataError, match=str(path)):
+        with pytest.raises(digits.DataError, match=str(path)) as refused:
             digits.read(np, path, 1, 1)
+        said = str(refused.value)
+        assert "as mnist.npz is" in said, "what it needs"
+        assert not re.search(r"pickle|allow_|zip file|zlib|object|magic", said), "in our own words, not in numpy's"
     with pytest.raises(digits.DataError, match="holds a single array"):
         digits.read(np, single, 1, 1)
     with pytest.raises(digits.DataError):
@@ -434,6 +438,7 @@ def test_a_file_that_cannot_be_used_and_a_tensorflow_that_does_not_load() -> Non
 def test_what_to_install_depends_on_the_card() -> None:
     assert judge.missing(WORKS).line.endswith("pip install 'tensorflow[and-cuda]'")
     assert judge.missing(Found()).line.endswith("pip install tensorflow-cpu")
+    assert judge.missing(Found(), expect=True).line.endswith("pip install 'tensorflow[and-cuda]'")
 
 
 # --- what the child leaves --------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The guest kit: what is in it, where it is written, and what its installation lays where."""
 
 import configparser
+import json
 import os
 import re
 import shutil
@@ -339,3 +340,31 @@ def test_the_kit_is_a_command(repo: Path, tmp_path: Path) -> None:
         timeout=60,
     )
     assert ran.returncode == 0 and (tmp_path / "kit" / "install.sh").exists(), ran.stderr
+
+
+def old_pythons() -> list[str]:
+    """Interpreters of this machine that the kit is too new for."""
+    return [
+        str(path)
+        for version in ("2.7", "3.6", "3.7", "3.8")
+        for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))[:1]
+    ]
+
+
+@pytest.mark.parametrize("python", old_pythons() or [pytest.param("", marks=pytest.mark.skip("needs an old Python"))])
+def test_under_a_python_that_is_too_old_each_ends_with_its_code_for_that(python: str, tmp_path: Path) -> None:
+    """Never 1, which is a wrong result of the check, and starts the service again and again."""
+    assert kit.main([str(tmp_path / "kit")]) == 0
+    check, agent = ["gpubot-check.pyz"], ["gpubot-agent.pyz"]
+    for words, code in ((check, 2), ([*agent, "check"], 2), (agent, 78), (["gpu", "done"], 2), ([*check, "--cpu"], 2)):
+        ran = subprocess.run([python, *words], cwd=tmp_path / "kit", capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stdout) == (code, ""), ran
+        assert ran.stderr.startswith("needs Python 3.9 or newer; this is ") and len(ran.stderr.splitlines()) == 1
+    for words in (check, [*agent, "check"]):
+        ran = subprocess.run(
+            [python, *words, "--json"], cwd=tmp_path / "kit", capture_output=True, text=True, check=False
+        )
+        made = json.loads(ran.stdout)
+        assert (
+            ran.returncode == made["exit"] == 2 and "needs Python 3.9" in made["line"] and "VERSION" not in ran.stdout
+        )

@@ -76,10 +76,11 @@ def read(np: Any, path: Path, train: int, test: int) -> Images:
             arrays = {key: held[key] for key in KEYS if key in held} if hasattr(held, "files") else None
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} is no file of numpy's (.npz): {error}") from None
-    except Exception as error:  # noqa: BLE001  zipfile and zlib raise errors of their own for a damaged file
-        raise DataError(f"{path} is damaged: {error}") from None
+    except OSError as error:
+        # Some versions of numpy raise one without a number for a file that is no array.
+        raise DataError(f"{path} cannot be read: {error.strerror}." if error.strerror else _no_npz(path)) from None
+    except Exception:  # noqa: BLE001  what numpy, zipfile and zlib raise for other files: it speaks of their own innards
+        raise DataError(_no_npz(path)) from None
     if arrays is None:
         raise DataError(f"{path} holds a single array; it needs {', '.join(KEYS)}, as mnist.npz has.")
     missing = [key for key in KEYS if key not in arrays]
@@ -89,6 +90,18 @@ def read(np: Any, path: Path, train: int, test: int) -> Images:
     for images, labels, most in (("x_train", "y_train", train), ("x_test", "y_test", test)):
         parts += _part(np, path, (images, arrays[images]), (labels, arrays[labels]), most)
     return Images(str(path), *parts)
+
+
+def _no_npz(path: Path) -> str:
+    """Why numpy does not take a file, from its first octets, and what is needed."""
+    with path.open("rb") as file:
+        first = file.read(4)
+    needs = f"it needs to be an .npz of numpy's with {', '.join(KEYS)} in numbers, as mnist.npz is"
+    if not first:
+        return f"{path} is empty; {needs}."
+    if first.startswith(b"PK"):
+        return f"{path} is damaged, or holds other things than numbers; {needs}."
+    return f"{path} is no such file; {needs}."
 
 
 def _part(np: Any, path: Path, images: tuple[str, Any], labels: tuple[str, Any], most: int) -> tuple[Any, Any]:

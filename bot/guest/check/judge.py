@@ -41,9 +41,9 @@ def seen(found: Found) -> bool:
     return bool(found.devices)
 
 
-def missing(found: Found) -> Verdict:
-    """TensorFlow is not there: one line that says what to install."""
-    install = WITH_CUDA if seen(found) else WITHOUT_CUDA
+def missing(found: Found, expect: bool = False) -> Verdict:
+    """TensorFlow is not there: one line that says what to install, for the card that is there or expected."""
+    install = WITH_CUDA if expect or seen(found) else WITHOUT_CUDA
     return Verdict(NO_TENSORFLOW, f"TensorFlow is not installed for {sys.executable}: {install}")
 
 

@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from bot.guest.check import child, judge, report
 from bot.guest.check.child import Ran
-from bot.guest.check.devices import look
+from bot.guest.check.devices import Found, look
 
 CODES = """\
 exit codes:
@@ -33,9 +34,27 @@ exit codes:
 """
 
 
-def parser(prog: str) -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """With ``as_json`` a mistake is an object on stdout as well: whoever reads that gets one in any case."""
+
+    as_json = False
+
+    def error(self, message: str) -> NoReturn:
+        """Ends by SystemExit(2)."""
+        if self.as_json:
+            print(bad_arguments(message), flush=True)
+        super().error(message)
+
+
+def bad_arguments(line: str) -> str:
+    """The JSON of a check that was not begun, with every field."""
+    verdict = judge.Verdict(judge.BAD_ARGUMENTS, line)
+    return json.dumps(report.as_json(Found(), Ran(), verdict, (), 0.0))
+
+
+def parser(prog: str) -> _Parser:
     """What can be said."""
-    words = argparse.ArgumentParser(
+    words = _Parser(
         prog=prog,
         description="Check that the card of this machine works with TensorFlow; without a card the same work runs on the processor. "
         "It takes about 10 seconds and leaves the memory of a shared card to others as far as it can.",
@@ -76,7 +95,11 @@ def _limit(text: str) -> float:
 
 def main(argv: Sequence[str], prog: str = "gpubot-check") -> int:
     """Check, report, and give the exit code. Ends by SystemExit(2) for arguments that cannot be used."""
-    words = parser(prog).parse_args(list(argv))
+    said = parser(prog)
+    said.as_json = any(
+        len(word) > 2 and "--json".startswith(word) for word in argv
+    )  # as argparse takes it, cut short as well
+    words = said.parse_args(list(argv))
     if threading.current_thread() is threading.main_thread():
         # So that the child is ended with us.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -84,7 +107,7 @@ def main(argv: Sequence[str], prog: str = "gpubot-check") -> int:
     found = look()
     warnings = judge.warnings(found)
     if not _installed():
-        ran, verdict = Ran(), judge.missing(found)
+        ran, verdict = Ran(), judge.missing(found, words.expect_gpu)
         if not words.json:
             print(verdict.line, file=sys.stderr)
     else:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bot
-from bot.guest.kit.zips import LICENCE, KitError, binding, program
+from bot.guest.kit.zips import LICENCE, TOO_OLD, KitError, binding, program
 
 HERE = Path(__file__).absolute().parent / "files"
 AGENT, GPU, CHECK = "gpubot-agent.pyz", "gpu", "gpubot-check.pyz"
@@ -36,14 +36,18 @@ TELLS = {
 
 def files() -> dict[str, bytes]:
     """The kit: each file by its name. Raises KitError."""
+    from bot.guest.agent.main import EXIT_SETTINGS
     from bot.guest.agent.settings import SAMPLE
+    from bot.guest.check.main import bad_arguments
 
-    nvml = binding()
+    nvml, old = binding(), bad_arguments(TOO_OLD)
     return {
         # The order `quick check` is carried out by the agent's own file.
-        AGENT: program("bot.guest.agent.main", ("agent", "check"), nvml, {"check": "bot.guest.check.main"}),
+        AGENT: program(
+            "bot.guest.agent.main", ("agent", "check"), nvml, {"check": "bot.guest.check.main"}, EXIT_SETTINGS, old
+        ),
         GPU: program("bot.guest.agent.gpu", ("agent",), {}),
-        CHECK: program("bot.guest.check.main", ("check",), nvml),
+        CHECK: program("bot.guest.check.main", ("check",), nvml, too_old_json=old),
         SETTINGS: SAMPLE.encode(),
         UNIT: (HERE / UNIT).read_bytes(),
         INSTALL: (HERE / INSTALL).read_bytes(),

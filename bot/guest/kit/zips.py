@@ -25,13 +25,22 @@ class KitError(Exception):
     """The kit cannot be written; in words for the person who asked for it."""
 
 
-def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes], words: Mapping[str, str] = NO_WORDS) -> bytes:
+def program(
+    start: str,
+    rooms: Iterable[str],
+    extra: Mapping[str, bytes],
+    words: Mapping[str, str] = NO_WORDS,
+    too_old: int = 2,
+    too_old_json: str = "",
+) -> bytes:
     """A zip with a first line that runs it.
 
     `start` is a module with a function ``main`` that takes the arguments and returns an exit code; `words` are first arguments that
-    another such module takes; `rooms` are folders of ``bot/guest``; `extra` are further files by their names.
+    another such module takes; `rooms` are folders of ``bot/guest``; `extra` are further files by their names; `too_old` is the exit code
+    under a Python that is too old, and `too_old_json` what then goes to stdout for ``--json`` ("" it has no such word; VERSION in it is
+    replaced).
     """
-    files = {"__main__.py": _main(start, words), **sources(rooms), **extra}
+    files = {"__main__.py": _main(start, words, too_old, too_old_json), **sources(rooms), **extra}
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
@@ -41,14 +50,28 @@ def program(start: str, rooms: Iterable[str], extra: Mapping[str, bytes], words:
     return SHEBANG + made.getvalue()
 
 
-def _main(start: str, words: Mapping[str, str]) -> bytes:
-    """What runs first. An old Python says so in one line instead of a traceback."""
+TOO_OLD = "needs Python 3.9 or newer; this is VERSION"
+
+
+def _main(start: str, words: Mapping[str, str], too_old: int, too_old_json: str) -> bytes:
+    """What runs first, also in Python 2. An old one says so in one line instead of a traceback."""
     lines = [
         "import sys",
-        "if sys.version_info < (3, 9):",
-        "    sys.exit('needs Python 3.9 or newer; this is ' + sys.version.split()[0])",
         "words = sys.argv[1:]",
+        "if sys.version_info < (3, 9):",
+        f"    said, code = {TOO_OLD!r}, {too_old}",
     ]
+    if too_old_json:
+        # A first word that another module takes is the check, whose code this is.
+        asked = f"words[0] in {tuple(words)!r}" if words else "True"
+        lines += [
+            f"    if words and {asked}:",
+            "        code = 2",
+            "        if '--json' in words:",
+            f"            print({too_old_json!r}.replace('VERSION', sys.version.split()[0]))",
+            "            sys.exit(code)",
+        ]
+    lines += ["    sys.stderr.write(said.replace('VERSION', sys.version.split()[0]) + '\\n')", "    sys.exit(code)"]
     for word, module in words.items():
         lines += [f"if words[:1] == [{word!r}]:", f"    from {module} import main", "    sys.exit(main(words[1:]))"]
     return "\n".join([*lines, f"from {start} import main", "sys.exit(main(words))", ""]).encode()
