@@ -42,6 +42,7 @@ def test_a_reason_is_taken_and_shown_to_who_waits(house: QuietHouse) -> None:
     house.asked("T4-1")
     reply = house.say("ada", "using because it loads data")
     assert reply.ok and "it loads data" in text_of(reply) and [b.says for b in reply.buttons] == ["mine"]
+    assert "U2BOB waits, and sees that it is in use and the reason." in text_of(reply), "which is read there, too"
     assert house.books.watches["T4-1"].because == "it loads data"
     assert "it loads data" in text_of(house.say("bob", "why T4-1"))
 
@@ -56,6 +57,17 @@ def test_of_two_quiet_cards_one_may_be_in_use(house: QuietHouse) -> None:
 def test_a_reason_afterwards_counts_no_second_false_alarm(house: QuietHouse) -> None:
     house.asked("T4-1")
     first = house.say("ada", "using T4-1")
+    said = text_of(first)
+    assert "U2BOB waits, and sees that it is in use; why only if a reason is given." in said
+    assert "what did I miss? Who waits may read it." in said and "It stays yours until" in said
+    assert [b.says for b in first.buttons] == [
+        "using T4-1 because it loads data",
+        "using T4-1 because it serves or waits",
+        "using T4-1 because I work on it by hand",
+    ]
+    house.round()
+    edited = house.question()
+    assert "?" not in text_of(edited) and not edited.buttons and len(text_of(edited).splitlines()) == 2
     assert house.say("ada", first.buttons[0].says).ok
     assert idle.rate(house.books.numbers, house.clock.now()) == (1, 1)
 

@@ -235,18 +235,10 @@ def test_i_am_using_it_is_thanked_for_and_counted() -> None:
     reply = over("using")
     said = w.text(reply)
     assert said.startswith("Thank you, ada, then I was wrong. I will not ask about T4-1 again while you have it.")
-    assert "It stays yours until" in said
-    assert "bob sees that it is in use, not what you do with it." in said
+    assert len(said.splitlines()) == 2 and not reply.buttons and "?" not in said, "the answer says and asks the rest"
     assert "This counts as a false alarm: 2 of my 31 questions this month." in said
     first = w.text(over("using", counts=(("asked", 1), ("wrong", 1))))
     assert "This counts as a false alarm: my only question this month." in first
-    assert [b.says for b in reply.buttons] == [
-        "using T4-1 because it loads data",
-        "using T4-1 because it serves or waits",
-        "using T4-1 because I work on it by hand",
-    ]
-    told = over("using", watches=(w.watch(using=w.NOW, because="it loads data"),))
-    assert "what did I miss" not in w.text(told) and not told.buttons
 
 
 def test_what_is_kept_says_until_when_and_why() -> None:

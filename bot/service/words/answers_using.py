@@ -41,17 +41,18 @@ def used(
     wrong = any(x.nudge is not None and x.nudge.wrong and set(some) & set(x.nudge.slots) for x, some in asked)
     n = len(slots)
     thanks = "Thank you, then I was wrong: I" if wrong else "Thank you: I"
+    known = reason or next((w.because for s in slots if (w := scene.books.watches.get(s)) is not None), "")
     whose = f"while you have {it_them(n)}" if own else f"while {'they are' if n > 1 else 'it is'} lent"
     return say(
         head(f"{thanks} do not ask about ", slots_of(slots), f" again {whose}."),
         None if own else ln(listed(Name(p) for p in holders), " is told." if len(holders) == 1 else " are told."),
         _ends(asked, own),
-        _seen_by_others(scene, asked, slots),
-        because(reason, "Reason, as who waits may read it: "),
+        _seen_by_others(scene, asked, slots, bool(known)),
+        because(known, "Reason, as who waits may read it: "),
         rate_line((("asked", rate[0]), ("wrong", rate[1]))) if wrong and rate[0] else None,
-        ln("If you like: what did I miss?") if own and not reason and len(asked) == 1 else None,
+        ln("If you like: what did I miss? Who waits may read it.") if own and not known and len(asked) == 1 else None,
         buttons=reasons(asked[0][0].slots, asked[0][1], asked[0][0].label)
-        if own and not reason and len(asked) == 1
+        if own and not known and len(asked) == 1
         else (MINE,),
     )
 
@@ -65,11 +66,12 @@ def _ends(asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], own: bool) -> LineO
 
 
 def _seen_by_others(
-    scene: Scene, asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], slots: Sequence[SlotId]
+    scene: Scene, asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], slots: Sequence[SlotId], reasoned: bool
 ) -> LineOf | None:
     kinds, holders = {x.kind for x, _ in asked}, {x.person for x, _ in asked}
     waits = next((r for r in line(scene.books) if r.kind in kinds and r.person not in holders and r.rest is None), None)
     n = len(slots)
     if waits is None:
         return None
-    return ln(Name(waits.person), f" waits, and sees that {it_is(n)} in use, not what is done with {it_them(n)}.")
+    why = " and the reason" if reasoned else "; why only if a reason is given"
+    return ln(Name(waits.person), f" waits, and sees that {it_is(n)} in use{why}.")

@@ -252,8 +252,7 @@ def _over_busy(t: Telling) -> Reply:
 
 
 def _over_using(t: Telling) -> Reply:
-    them = "them" if t.many else "it"
-    said_why = any(w.because for w in watches_of(t))
+    """Short: whoever said so has just read the whole answer to it, with what is asked there."""
     return say(
         head(
             "Thank you, ",
@@ -261,15 +260,9 @@ def _over_using(t: Telling) -> Reply:
             ", then I was wrong. I will not ask about ",
             slots_of(t.slots) if t.slots else "that card",
             " again while ",
-            "it is lent." if t.public else f"you have {them}.",
+            "it is lent." if t.public else f"you have {'them' if t.many else 'it'}.",
         ),
-        ln(*end_of(t)),
-        ln(t.other, f" sees that {'they are' if t.many else 'it is'} in use, not what you do with {them}.")
-        if t.other_known
-        else None,
         rate_line(t.item.counts),
-        ln("If you like: what did I miss?") if not said_why and not t.public else None,
-        buttons=() if said_why or t.public else reasons(t.lease.slots if t.lease else (), t.slots, t.label),
     )
 
 
