@@ -100,7 +100,12 @@ def test_who_waits_is_named_with_since_when() -> None:
 
 
 def test_the_second_question_is_announced_with_its_time_and_that_nothing_moves_unagreed() -> None:
-    assert "I ask once more after 15:40. It moves only in a restart that you agreed to." in w.text(asked())
+    before = "I ask once more after 15:40. Before its end it moves only in a restart that you agreed to, after it by the terms."
+    assert before in w.text(asked()), "the terms make a night certain a day after the end"
+    over = w.lease(end=w.NOW - w.H, nudge=QUESTION)
+    assert "Its time is over: it moves in a restart that you agree to, or by the terms." in w.text(asked(lease=over))
+    endless = w.lease(end=None, nudge=QUESTION)
+    assert "15:40. It moves only in a restart that you agreed to." in w.text(asked(lease=endless))
 
 
 def test_when_nobody_waits_it_is_one_light_question() -> None:

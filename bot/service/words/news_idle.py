@@ -160,10 +160,22 @@ def _next(t: Telling, watches: list[Watch], asked: Nudge | None) -> LineOf:
             end,
             ".",
         )
-    moves = f"{'They move' if t.many else 'It moves'} only in a restart that you agreed to."
+    moves = _moves(t)
     if asked is not None and asked.number > 1:
         return ln(f"I ask no more. Without an answer {it.lower()} where {'they are' if t.many else 'it is'}. {moves}")
     return ln("I ask once more after ", evidence.when(_second(t, watches), t.now, t.zone), f". {moves}")
+
+
+def _moves(t: Telling) -> str:
+    """In which restart they move, as their terms have it: those are what makes a night certain a while after the end."""
+    it, end = "they move" if t.many else "it moves", t.lease.end if t.lease is not None else None
+    if end is None:
+        return f"{it.capitalize()} only in a restart that you agreed to."
+    if end <= t.now:
+        return f"{'Their' if t.many else 'Its'} time is over: {it} in a restart that you agree to, or by the terms."
+    return (
+        f"Before {'their' if t.many else 'its'} end {it} only in a restart that you agreed to, after it by the terms."
+    )
 
 
 def _second(t: Telling, watches: list[Watch]) -> datetime:
