@@ -116,7 +116,7 @@ def agent(ctx: typer.Context) -> None:
     """In a guest: tell the bot what its cards and its people do, until SIGTERM."""
     from bot.guest.agent.main import main as run_agent
 
-    raise typer.Exit(run_agent(ctx.args))
+    raise typer.Exit(run_agent(ctx.args, "gpubot agent"))
 
 
 @app.command("check", context_settings=PASSED_ON, add_help_option=False)

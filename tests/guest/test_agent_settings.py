@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import shutil
 import ssl
@@ -37,6 +38,17 @@ def test_the_sample_holds_the_defaults(tmp_path: Path) -> None:
     assert sample.url == "https://gpubot.example.org/v1/readings"
     assert sample.allows == {"interval short", "interval normal", "last call"}
     assert not sample.done
+
+
+def test_the_sample_has_every_setting(tmp_path: Path) -> None:
+    """Those that are read, as the answer to a word that nobody knows names them."""
+    sample = configparser.ConfigParser(interpolation=None)
+    sample.read_string(SAMPLE)
+    for section in sample.sections():
+        (said,) = mistakes(tmp_path, SAMPLE.replace(f"[{section}]\n", f"[{section}]\nzz = 1\n"))
+        assert said == f"[{section}] zz is no setting; there are {', '.join(sorted(sample.options(section)))}"
+    (said,) = mistakes(tmp_path, SAMPLE + "[zz]\n")
+    assert said == f"[zz] is no section; there are {', '.join(sorted(sample.sections()))}"
 
 
 def test_all_orders_can_be_enabled_and_there_are_no_others(tmp_path: Path) -> None:
@@ -113,8 +125,25 @@ def test_wrong_settings_end_it_with_what_to_do(tmp_path: Path, capsys: pytest.Ca
     path = written(
         tmp_path, f"[agent]\nurl=https://x\ntoken_file={tmp_path / 'token'}\nstate_dir={tmp_path}\nrun_dir={tmp_path}\n"
     )
+    path.write_text(path.read_text().replace("https://", "http://"))
     assert main(["--settings", str(path), "--check-settings"]) == 78
-    assert "machine token NAME" in capsys.readouterr().err
+
+
+def test_check_settings_and_the_start_agree_on_a_token_that_cannot_be_used(
+    guest: Guest, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both go on: it may come later, and is read anew for each reading."""
+    guest.token.chmod(0o644)
+    guest.start()
+    assert f"chmod 600 {guest.token}" in guest.wait_logged("can be read by others")
+    assert main(["--settings", str(guest.folder / "agent.conf"), "--check-settings"]) == 0
+    said = capsys.readouterr()
+    assert "The settings are fine" in said.out
+    assert said.err.startswith("The agent starts all the same, but ") and f"chmod 600 {guest.token}" in said.err
+    guest.token.chmod(0o600)
+    assert receiver.wait(lambda r: True)
+    assert main(["--settings", str(guest.folder / "agent.conf"), "--check-settings"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_over_https_the_certificate_must_be_right(guest: Guest, receiver: Receiver, tmp_path: Path) -> None:

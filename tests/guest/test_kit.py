@@ -368,3 +368,23 @@ def test_under_a_python_that_is_too_old_each_ends_with_its_code_for_that(python:
         assert (
             ran.returncode == made["exit"] == 2 and "needs Python 3.9" in made["line"] and "VERSION" not in ran.stdout
         )
+
+
+def test_each_program_is_named_as_it_was_started(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gpubot-check").symlink_to(folder / "gpubot-check.pyz")
+
+    def said(*words: str) -> str:
+        ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=folder, env={})
+        return ran.stdout + ran.stderr
+
+    assert "`gpubot-agent.pyz --sample` prints" in said("gpubot-agent.pyz", "--settings", str(tmp_path / "none"))
+    assert said("gpubot-agent.pyz", "--help").startswith("usage: gpubot-agent.pyz [")
+    assert said("gpubot-agent.pyz", "check", "--help").startswith("usage: gpubot-agent.pyz check [")
+    assert said("gpubot-check.pyz", "--help").startswith("usage: gpubot-check.pyz [")
+    assert said(str(tmp_path / "gpubot-check"), "--help").startswith("usage: gpubot-check [")
+
+
+def test_from_the_bots_own_command_the_agent_is_named_by_that(repo: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "bot.cli", "agent", "--settings", str(tmp_path / "none")]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=repo)
+    assert ran.returncode == 78 and "`gpubot agent --sample` prints" in ran.stderr

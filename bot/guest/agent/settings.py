@@ -30,6 +30,10 @@ token_file = /etc/gpubot-agent/token
 ca_file =
 # The log: DEBUG, INFO, WARNING or ERROR
 log = INFO
+# What it remembers over its own restart; without a word: systemd's folder, else /var/lib/gpubot-agent
+state_dir =
+# Its socket and what was last seen, for `gpu`; without a word: systemd's folder, else /run/gpubot-agent
+run_dir =
 
 [orders]
 # What the bot may ask of this machine. Nothing else is ever obeyed.
@@ -63,7 +67,7 @@ time_limit_s = 20
 command =
 time_limit_s = 180
 """
-"""A file with every setting, its default and its reason: ``gpubot agent --sample``."""
+"""A file with every setting, its default and its reason: ``--sample``."""
 
 
 class SettingsError(Exception):
@@ -102,15 +106,17 @@ class Settings:
     speed: float = field(default=1.0, repr=False)  # of the agent's time, for tests and demos
 
 
-def load(path: Path, environ: Mapping[str, str] | None = None, speed: float = 1.0) -> Settings:
-    """Reads the file. Raises SettingsError with all that is wrong."""
+def load(
+    path: Path, environ: Mapping[str, str] | None = None, speed: float = 1.0, prog: str = "gpubot agent"
+) -> Settings:
+    """Reads the file. ``prog``: how the agent was started, for what is said. Raises SettingsError with all that is wrong."""
     environ = os.environ if environ is None else environ
     parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=(" #", " ;"))
     try:
         parser.read_string(path.read_text("utf-8"), source=str(path))
     except OSError as error:
         raise SettingsError(
-            [f"{path} cannot be read ({error.strerror}); `gpubot agent --sample` prints one to start from"]
+            [f"{path} cannot be read ({error.strerror}); `{prog} --sample` prints one to start from"]
         ) from None
     except (configparser.Error, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} is no settings file: {str(error).splitlines()[0]}"]) from None

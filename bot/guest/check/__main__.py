@@ -5,4 +5,4 @@ import sys
 from bot.guest.check.main import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "python -m bot.guest.check"))

@@ -93,9 +93,9 @@ def _limit(text: str) -> float:
     return seconds
 
 
-def main(argv: Sequence[str], prog: str = "gpubot-check") -> int:
-    """Check, report, and give the exit code. Ends by SystemExit(2) for arguments that cannot be used."""
-    said = parser(prog)
+def main(argv: Sequence[str], prog: str | None = None) -> int:
+    """Check, report, and give the exit code. ``prog``: how it was started, if not by its file. Ends by SystemExit(2) for arguments that cannot be used."""
+    said = parser(prog or Path(sys.argv[0]).name)
     said.as_json = any(
         len(word) > 2 and "--json".startswith(word) for word in argv
     )  # as argparse takes it, cut short as well

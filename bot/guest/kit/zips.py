@@ -73,7 +73,8 @@ def _main(start: str, words: Mapping[str, str], too_old: int, too_old_json: str)
         ]
     lines += ["    sys.stderr.write(said.replace('VERSION', sys.version.split()[0]) + '\\n')", "    sys.exit(code)"]
     for word, module in words.items():
-        lines += [f"if words[:1] == [{word!r}]:", f"    from {module} import main", "    sys.exit(main(words[1:]))"]
+        lines += [f"if words[:1] == [{word!r}]:", f"    from {module} import main"]
+        lines += [f"    sys.exit(main(words[1:], sys.argv[0].rpartition('/')[2] + {' ' + word!r}))"]
     return "\n".join([*lines, f"from {start} import main", "sys.exit(main(words))", ""]).encode()
 
 
