@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from bot.domain.hours import next_working_day_end, skipped_hour
 from bot.domain.lifecycle import comes_on
-from bot.domain.model import Agreement, Lease, Machine, PersonId, Power, Request, RequestState, Turn
+from bot.domain.model import Agreement, Lease, Machine, PersonId, Request, RequestState, Turn
 from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.spoken import instant_words
@@ -36,6 +36,7 @@ from bot.service.words.common import (
     name_of,
     next_words,
     now_words,
+    off_now,
     on_machine,
     place_word,
     say,
@@ -372,8 +373,7 @@ def _too_early(agreed: Agreement, promise: Promise | None) -> str:
 
 def is_off(scene: Scene, request: Request) -> bool:
     """Whether the request's machine is known to be off, and not by us: one that we switched off comes on again before it takes anything new."""
-    off = Sight(scene.books.cards, scene.seen, {}).power(request.machine) is Power.OFF
-    return off and not comes_on(scene.books.moves.values(), request.machine)
+    return off_now(scene.books, scene.seen, request.machine)
 
 
 def asked_buttons(

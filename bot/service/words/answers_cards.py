@@ -34,6 +34,8 @@ from bot.service.words.common import (
     name_of,
     next_words,
     now_words,
+    off_now,
+    off_when,
     say,
     slots_of,
     soonest_words,
@@ -99,16 +101,9 @@ def _released_head(
     of: Part = [" of ", Name(other)] if other else ""
     if returning:
         slots = [s for x in returning for s in x.slots]
-        vms = listed(dict.fromkeys(machine_word(scene.books, x.machine) for x in returning))
-        many = len(slots) > 1
-        known = all(x.label in again for x in returning)
-        return head(
-            slots_of(slots),
-            of,
-            f" {'are' if many else 'is'} given back{' already' if known else '' if other else ', thank you'}. {'They' if many else 'It'} still {'sit' if many else 'sits'} in ",
-            vms,
-            " until a restart.",
-        )
+        many, known = len(slots) > 1, all(x.label in again for x in returning)
+        thanks = " already" if known else "" if other else ", thank you"
+        return head(slots_of(slots), of, f" {'are' if many else 'is'} given back{thanks}. ", _sits(scene, returning))
     if over:
         slots = [s for x in over for s in x.slots]
         return head(
@@ -125,6 +120,26 @@ def _released_head(
     return head(f"You left the line with {count_of(len(left), 'request')}.")
 
 
+def _sits(scene: Scene, returning: Sequence[Lease]) -> list[Part]:
+    """Where what goes back sits until a restart; out of machines that are off it comes without one."""
+    off = [x for x in returning if off_now(scene.books, scene.seen, x.machine)]
+    sits = [x for x in returning if x not in off] or off
+    machines = list(dict.fromkeys(machine_word(scene.books, x.machine) for x in sits))
+    slots = [s for x in sits for s in x.slots]
+    many = len(slots) > 1
+    if sits is off:
+        are, come = "is" if len(machines) == 1 else "are", "come" if many else "comes"
+        when = off_when(scene.books, scene.policy)
+        return [listed(machines), f" {are} off, so {it_they(len(slots))} {come} out {when}, without a restart."]
+    they: Part = slots_of(slots) if off else "They" if many else "It"
+    return [they, f" still {'sit' if many else 'sits'} in ", listed(machines), " until a restart."]
+
+
+def _all_off(scene: Scene, returning: Sequence[Lease]) -> bool:
+    """Whether nothing needs a restart to come out: each machine is off."""
+    return all(off_now(scene.books, scene.seen, x.machine) for x in returning)
+
+
 def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     """When a card that goes back comes out, or None: no restart is agreed."""
     move = next((m for m in scene.books.moves.values() if m.machine == lease.machine and m.state not in _PLANNED), None)
@@ -132,6 +147,8 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
         return None  # it was stopped, or does not work: another one is asked for
     if move is not None:
         return ["in the restart that is under way"]
+    if off_now(scene.books, scene.seen, lease.machine):
+        return [f"{off_when(scene.books, scene.policy)}, as {machine_word(scene.books, lease.machine)} is off"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
     if not agreed:
         return None
@@ -151,7 +168,11 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
     for lease in returning[:3]:
         machine = scene.books.machines.get(lease.machine)
         words = comes_out_words(scene, lease)
-        if words is not None:
+        if off_now(scene.books, scene.seen, lease.machine):
+            if not _all_off(scene, returning):
+                come = "comes" if len(lease.slots) == 1 else "come"
+                lines.append(ln(slots_of(lease.slots), f" {come} out ", words, ", without a restart."))
+        elif words is not None:
             lines.append(
                 ln(
                     f"{name_of(machine)} restarts ",
@@ -238,6 +259,8 @@ def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease])
         first = unasked[0]
         return give_buttons(scene.books.machines.get(first.machine), clock_words(scene.policy), first.label)
     if returning:
+        if _all_off(scene, returning) and off_when(scene.books, scene.policy) == "now":
+            return (MINE,)  # it is out before anything could be pressed
         first, n = returning[0], len(returning[0].slots)
         keep = button(f"Keep {it_them(n)} after all", f"keep {label_ref(first.label)}")
         machine = scene.books.machines.get(first.machine)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.leases import second_try
-from bot.domain.lifecycle import UNDER_WAY, comes_on
-from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Power, Window
+from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Window
 from bot.domain.occurrences import next_window
 from bot.domain.queue import line
-from bot.domain.sight import Sight
 from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.answers import agreed_when, before, clock_change, ends_of, restart_buttons, standing_still
@@ -29,6 +28,7 @@ from bot.service.words.common import (
     machine_word,
     name_of,
     no,
+    off_now,
     open_agreements,
     say,
     slots_of,
@@ -61,6 +61,10 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         evidence.open_there(scene, agreement),
         *_conditions(scene, agreement, vm),
         ln(
+            f"{vm} is off now: what is agreed with you is changed without a restart. The time is for when it is on again."
+        )
+        if off_now(scene.books, scene.seen, agreement.machine)
+        else ln(
             f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."
         ),
         _skipped(agreement),
@@ -224,7 +228,6 @@ def windows(scene: Scene, machine: Machine) -> Reply:
     """The answer to ``window`` without a time: what is agreed."""
     vm = name_of(machine)
     found = open_agreements(scene.books, machine.uuid)
-    power = Sight(scene.books.cards, scene.seen, {}).power(machine.uuid)
     coming = next_window(found, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
     useful = usable(scene.books, machine.uuid, None, scene.now, scene.policy)
     if not found:
@@ -242,7 +245,7 @@ def windows(scene: Scene, machine: Machine) -> Reply:
         first,
         *[_listed(a) for a in found[:6]],
         ln(f"{vm} is off now: what is agreed with you can be changed without a restart.")
-        if power is Power.OFF and not comes_on(scene.books.moves.values(), machine.uuid)
+        if off_now(scene.books, scene.seen, machine.uuid)
         else None,
         ln(
             f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards, and is announced before."

@@ -49,6 +49,8 @@ from bot.service.words.common import (
     machine_word,
     name_of,
     next_words,
+    off_now,
+    off_when,
     said,
     say,
     slots_of,
@@ -273,7 +275,8 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
             return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
         case LeaseState.RETURNING:
             back = back_words(view.books, lease)
-            return [*where, ", ", back, comes_out_tail(view.books, lease, view.now, policy), then, checked]
+            out = comes_out_tail(view.books, view.seen, lease, view.now, policy)
+            return [*where, ", ", back, out, then, checked]
         case LeaseState.MOVING if goes_back(view.books, lease):
             return ["kept for ", *where, ", not put in this time"]
         case LeaseState.MOVING:
@@ -332,12 +335,16 @@ def back_words(books: Books, lease: Lease) -> list[Part]:
     return ["given back by " if owned else "taken back by ", Name(lease.ended_by)]
 
 
-def comes_out_tail(books: Books, lease: Lease, now: datetime, policy: Policy, count: int = 1) -> list[Part]:
+def comes_out_tail(
+    books: Books, seen: Seen | None, lease: Lease, now: datetime, policy: Policy, count: int = 1
+) -> list[Part]:
     """When a card that is given back comes out, to put behind "given back". ``count``: of how many cards it is said."""
     one = count == 1
     if goes_back(books, lease):
         return [f", {'stays' if one else 'stay'} in this time: {its_their(count)} machine is put back as it was"]
     by, come = comes_out(books, lease, now, policy), "comes out" if one else "come out"
+    if off_now(books, seen, lease.machine):
+        return [f", {come} {off_when(books, policy)}: {its_their(count)} machine is off"]
     agreed = usable(books, lease.machine, lease.label, now, policy)
     if by is not None:
         words: list[Part] = ["by ", When(by)]

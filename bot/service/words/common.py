@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from bot.domain.hours import DAY, local, wall
-from bot.domain.lifecycle import UNDER_WAY
+from bot.domain.lifecycle import UNDER_WAY, comes_on
 from bot.domain.model import (
     BOT,
     Agreement,
@@ -23,6 +23,7 @@ from bot.domain.model import (
     Machine,
     MachineId,
     PersonId,
+    Power,
     Reading,
     Request,
     Seen,
@@ -31,6 +32,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import next_window
 from bot.domain.policy import Policy
+from bot.domain.sight import Sight
 from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
 
@@ -521,6 +523,18 @@ def _under_way(books: Books, agreement: Agreement) -> tuple[Agreement, Window] |
 
 LAST = datetime.max.replace(tzinfo=UTC)
 """Sorts behind every instant."""
+
+
+def off_now(books: Books, seen: Seen | None, machine: MachineId) -> bool:
+    """Whether a machine was seen off, and not by us: cards come and go without a restart. One that we put off is put on again first."""
+    return Sight(books.cards, seen, {}).power(machine) is Power.OFF and not comes_on(books.moves.values(), machine)
+
+
+def off_when(books: Books, policy: Policy) -> str:
+    """When a card comes out of a machine that is off."""
+    if policy.level != "act":
+        return "by an admin's hand"
+    return "once an admin resumes" if books.paused else "now"
 
 
 # ---- what runs in a machine ----------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
                 ", ",
                 back_words(scene.books, lease),
                 why,
-                comes_out_tail(scene.books, lease, scene.now, scene.policy, len(lease.slots)),
+                comes_out_tail(scene.books, scene.seen, lease, scene.now, scene.policy, len(lease.slots)),
             ]
         case LeaseState.MOVING if goes_back(scene.books, lease):
             return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]

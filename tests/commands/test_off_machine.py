@@ -1,0 +1,53 @@
+"""A machine that is off: what is said of a restart that nothing needs."""
+
+import pytest
+
+from bot.domain.model import LeaseState, Power
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+@pytest.fixture
+def off(house: House) -> House:
+    """bob's machine has T4-1 and is off, as its owner left it."""
+    house.lend("vm-r", "T4-1")
+    house.lab.vms[uuid("vm-r")].power = Power.OFF
+    house.store.keep_look(house.lab.look())
+    return house
+
+
+def test_a_card_given_back_comes_out_now_and_nothing_is_asked(off: House) -> None:
+    answer = off.say("bob", "release T4-1")
+    said = text_of(answer)
+    assert "vm-r is off, so it comes out now, without a restart." in said
+    assert "until a restart" not in said and "When may" not in said and "is off for" not in said
+    assert [button.says for button in answer.buttons] == ["mine"]
+    for line in ("mine", "status"):
+        assert "comes out now: its machine is off" in text_of(off.say("bob", line))
+    assert "Out now, as vm-r is off." in text_of(off.say("bob", "why #1"))
+    off.round(3)
+    assert off.lease("1").state is LeaseState.ENDED
+    assert off.lab.vms[uuid("vm-r")].power is Power.OFF
+
+
+def test_a_time_that_is_agreed_is_for_when_it_is_on_again(off: House) -> None:
+    said = text_of(off.say("bob", "window vm-r nights"))
+    assert "vm-r is off now" in said and "off for" not in said
+
+
+def test_while_paused_it_comes_out_once_an_admin_resumes(off: House) -> None:
+    off.say("dana", "pause")
+    answer = off.say("bob", "release T4-1")
+    assert "comes out once an admin resumes, without a restart" in text_of(answer)
+    assert "keep #1" in [button.says for button in answer.buttons]
+
+
+def test_of_two_machines_each_is_told_for_itself(off: House) -> None:
+    off.say("dana", "machine owners vm-train @bob")
+    off.lab.vms[uuid("vm-train")].cards.append(off.books.cards["T4-2"].pci)
+    off.store.keep_look(off.lab.look())
+    assert off.say("bob", "adopt T4-2").ok
+    said = text_of(off.say("bob", "release all when done"))
+    assert "T4-2 still sits in vm-train until a restart." in said
+    assert "T4-1 comes out now, as vm-r is off, without a restart." in said
+    assert "vm-train restarts as soon as" in said
