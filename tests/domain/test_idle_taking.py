@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain import idle, leases, pool, queue, windows
-from bot.domain.model import Job, Lease, LeaseState, Power, Terms
+from bot.domain.model import Job, Lease, LeaseState, Login, Power, Terms
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from tests.domain.world import MONDAY_10, World
@@ -197,12 +197,47 @@ def test_in_a_standing_window_only_while_nothing_runs_in_the_guest() -> None:
 
 def test_only_the_quiet_ones_of_several_go_and_no_more_than_are_wanted() -> None:
     world, _ = contended_world(("T4-1", "T4-2", "T4-3"))
-    world.vms["vm-python"].does = {"": "held", world.card("T4-1").pci: "busy"}
+    world.do(lambda d: idle.keep(d, d.leases["1"], ("T4-1",), d.now + 10 * 60 * MIN, "", "ada", NUDGING))
     world.agree("ada", "vm-python", "any time today")
     world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    over = world.told(NewsKind.NUDGE_OVER)[-1]
+    assert (over.reason, over.slots) == ("taken", ("T4-2",))
+    assert over.lease and over.lease.nudge and over.lease.nudge.slots == ("T4-2", "T4-3"), "which of them stay"
     part = world.lease("1b")
     assert part.slots == ("T4-2",) and part.state is LeaseState.RETURNING
     assert world.lease("1").slots == ("T4-1", "T4-3") and world.lease("1").state is LeaseState.ACTIVE
+
+
+@pytest.mark.parametrize("agreed", ["any time today", "nights"])
+def test_it_waits_for_work_on_a_card_that_stays(agreed: str) -> None:
+    world, _ = contended_world(("T4-1", "T4-2"))
+    vm = world.vms["vm-python"]
+    vm.does = {"": "held", world.card("T4-2").pci: "busy"}
+    world.agree("ada", "vm-python", agreed)
+    run(world, 7 * 60 * MIN if agreed == "any time today" else 14 * 60 * MIN)
+    assert not taken(world) and "shutdown" not in world.acts("vm-python")
+    if agreed == "any time today":
+        assert world.lease("1").nudge and world.lease("1").nudge.warning  # type: ignore[union-attr]
+    vm.does = {"": "held"}
+    run(world, 8 * MIN)
+    assert not taken(world), "a training that rests between two steps"
+    run(world, 5 * MIN)
+    assert taken(world) and world.told(NewsKind.TAKEN_BACK)[0].slots == ("T4-1",)
+
+
+@pytest.mark.parametrize("there", ["a program without a card", "somebody", "not known"])
+def test_in_a_named_window_too_only_while_nothing_runs_in_the_guest(there: str) -> None:
+    world, _ = contended_world()
+    until_warned(world)
+    vm = world.vms["vm-python"]
+    vm.jobs = (Job("ada", "make", MONDAY_10, False),) if there == "a program without a card" else ()
+    vm.logins = (Login("ada", MONDAY_10),) if there == "somebody" else ()
+    vm.inside = there != "not known"
+    run(world, 120 * MIN)
+    assert not taken(world)
+    vm.jobs, vm.logins, vm.inside = (), (), True
+    run(world, 8 * MIN)
+    assert taken(world)
 
 
 def test_those_that_stayed_are_warned_anew_before_they_go() -> None:

@@ -118,17 +118,24 @@ def outcome(draft: Draft, lease: Lease, nudge: Nudge) -> str:
 
 
 def over(
-    draft: Draft, lease: Lease, nudge: Nudge, why: str, to: tuple[PersonId, ...], until: datetime | None = None
+    draft: Draft,
+    lease: Lease,
+    nudge: Nudge,
+    why: str,
+    to: tuple[PersonId, ...],
+    until: datetime | None = None,
+    slots: tuple[SlotId, ...] | None = None,
 ) -> Lease:
     """The question of a lease is withdrawn or answered: its message is edited to what holds.
 
     :param why: busy, using, kept, answered, released, taken, lease or newer
     :param to: who reads it, if it is not known to whom it was put
+    :param slots: the devices of which that is true; None: all that it is about
     """
-    slots = tuple(s for s in nudge.slots if s in lease.slots) or nudge.slots
+    slots = slots or tuple(s for s in nudge.slots if s in lease.slots) or nudge.slots
     lease = replace(lease, nudge=replace(nudge, over=True))
     draft.put(lease)
-    draft.log("bot", f"idle.{why}", f"#{lease.label}", ", ".join(nudge.slots))
+    draft.log("bot", f"idle.{why}", f"#{lease.label}", ", ".join(slots))
     if nudge.key:
         watches = tuple(whole(w) for s in slots if (w := draft.watches.get(s)) is not None and belongs(w, lease))
         asked, wrong = rate(draft.numbers, draft.now)

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.idle.clocks import unknown_for
-from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, over, watch_of, watches_of
-from bot.domain.inside import Nudge, Watch
+from bot.domain.idle.clocks import busy_within, unknown_for
+from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, over, watch_of, watched, watches_of
+from bot.domain.inside import Nudge, Verdict, Watch
 from bot.domain.leases.acts import unagree
 from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.leases.ends import end, split
@@ -109,10 +109,10 @@ def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     if under_way(draft, machine.uuid) or not all(ctx.sight.there(draft.cards[s], machine.uuid) for s in slots):
         return
     window = open_window(draft, ctx, machine, lease.label)
-    if window is None:
+    if window is None or not _nothing_runs(draft, ctx, machine, slots):
         return
     watches = tuple(draft.watches[s] for s in slots)
-    lease = over(draft, lease, nudge, "taken", audience(draft, ctx, lease))
+    lease = over(draft, lease, nudge, "taken", audience(draft, ctx, lease), slots=slots)
     if set(slots) == set(lease.slots):
         lease = step(draft, lease, On.TAKE_BACK, why=TAKEN, reason=TAKEN, ended_by=BOT, not_nows=0)
     else:
@@ -120,6 +120,16 @@ def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     for to in audience(draft, ctx, lease):
         news = News(NewsKind.TAKEN_BACK, to, key=taken_key(lease), lease=lease, machine=machine, slots=slots)
         draft.tell(replace(news, who=waits.person, until=window.end, watches=watches))
+
+
+def _nothing_runs(draft: Draft, ctx: Round, machine: Machine, slots: tuple[SlotId, ...]) -> bool:
+    """Whether a restart that only the bot wants disturbs nobody: nothing runs in the machine, as in "when nothing runs", and no card that
+    stays was at work of late. Whoever agreed to a restart agreed to one that somebody asks for, not that it ends their work by itself."""
+    if windows.works(ctx.sight.readings.get(machine.uuid), draft.now, ctx.policy)[0] is not False:
+        return False
+    stay = [(x, s) for x, s in watched(draft) if x.machine == machine.uuid and s not in slots]
+    found = [w for x, s in stay if (w := watch_of(draft, x, s)) is not None]
+    return not any(w.verdict is Verdict.BUSY or busy_within(w, draft.now, ctx.policy) for w in found)
 
 
 def taken_key(lease: Lease) -> str:
