@@ -60,6 +60,8 @@ def check(reply: Reply, *, size: int = 3000, own: bool = True, machines: Iterabl
             assert not isinstance(span, Bold) or span.text == span.text.strip(), f"blanks in bold: {span}"
     for button in reply.buttons:
         assert 0 < len(button.label) <= LABEL_MOST
+        cut = len(button.label) == LABEL_MOST
+        assert cut or not button.label.endswith("…"), f"dots promise a dialog, and none opens: {button.label}"
         understood(button.says, machines)
     if own:
         for words in own_words(reply):

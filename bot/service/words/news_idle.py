@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bot.domain.idle import answer
 from bot.domain.inside import Device, Nudge, Watch
-from bot.domain.model import RequestState
+from bot.domain.model import LeaseState, RequestState
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Span, When
 from bot.service.words import evidence
 from bot.service.words.common import (
@@ -207,7 +207,19 @@ def _taken(t: Telling, watches: list[Watch], asked: Nudge) -> LineOf:
     if not found:
         return ln(lead, "in the next one that you agree to. No time is agreed so far.")
     when = next_words(found[0], t.machine, t.now, t.policy)
-    return ln(lead, soonest_words(found, t.now, t.machine, t.policy, when), ".")
+    return ln(lead, soonest_words(found, t.now, t.machine, t.policy, when), ". ", *_not_while(t))
+
+
+def _not_while(t: Telling) -> list[Part]:
+    """What the restart waits for, for only the bot wants it."""
+    there = [
+        x for x in t.books.leases.values() if x.state is LeaseState.ACTIVE and t.lease and x.machine == t.lease.machine
+    ]
+    stay = {s for x in (t.lease, *there) if x is not None for s in x.slots if s not in t.slots}
+    if not stay:
+        return ["Not while anything runs there."]
+    works = "work" if len(stay) > 1 else "works"
+    return ["Not while ", slots_of(stay), f" {works} or anything else runs there."]
 
 
 def _answers(t: Telling) -> list[Button | None]:
@@ -222,7 +234,7 @@ def _answers(t: Telling) -> list[Button | None]:
     give = "Give them back" if t.many else "Give it back"
     return [
         button(f"{give} when the work ends" if runs else give, f"release{what}{' when done' if runs else ''}"),
-        button("Keep them 2 h…" if t.many else "Keep it 2 h…", f"keep{what} 2h"),
+        button("Keep them 2 h" if t.many else "Keep it 2 h", f"keep{what} 2h"),
         button("I am using them" if t.many else "I am using it", f"using{what}"),
     ]
 
@@ -357,11 +369,14 @@ def _over_released(t: Telling) -> Reply:
 
 
 def _over_taken(t: Telling) -> Reply:
+    asked = t.lease.nudge if t.lease is not None else None
+    stay = [s for s in asked.slots if s not in t.slots] if asked is not None and t.slots else []
     return say(
         head(
             _cards(t),
             f" {'go' if t.many else 'goes'} back: nothing was done with {'them' if t.many else 'it'}, and somebody waits.",
         ),
+        ln(slots_of(stay), f" {'stay' if len(stay) > 1 else 'stays'} with ", t.holder, ".") if stay else None,
         buttons=(MINE,) if not t.public else (),
     )
 
