@@ -219,6 +219,9 @@ def test_a_warning_says_when_it_is_taken_back_and_in_which_restart() -> None:
         "Without work by 15:25 it comes out in a restart of vm-python, as agreed when it was taken: in its next" in said
     )
     assert "22:00" in said
+    assert "Not while T4-2 works or anything else runs there." in said
+    alone = w.text(asked(w.standing(machine=w.PYTHON, person=w.ADA), nudge=WARNING, lease=w.lease(slots=("T4-1",))))
+    assert "Not while anything runs there." in alone
     none = w.text(asked(nudge=WARNING))
     assert "in the next one that you agree to. No time is agreed so far." in none
 
@@ -250,6 +253,15 @@ def test_what_is_kept_says_until_when_and_why() -> None:
     said = w.text(over("kept", until=w.NOW + 2 * w.H, watches=(w.watch(because="demo for the board"),)))
     assert said.startswith("Card T4-1 stays with you until today 16:40: I do not ask before.")
     assert "demo for the board" in said
+
+
+def test_of_those_asked_about_what_goes_and_what_stays_is_named() -> None:
+    nudge = replace(WARNING, slots=("T4-1", "T4-2"), over=True)
+    said = w.text(over("taken", lease=w.lease(slots=("T4-1", "T4-2"), nudge=nudge)))
+    assert said.splitlines()[:2] == [
+        "Card T4-1 goes back: nothing was done with it, and somebody waits.",
+        "T4-2 stays with you.",
+    ]
 
 
 @pytest.mark.parametrize(
