@@ -253,6 +253,24 @@ def test_who_left_the_workspace_is_not_asked_but_the_other_owners_are() -> None:
     assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"], "what is asked in another's stead counts, too"
 
 
+def test_an_owner_who_answers_for_who_left_is_asked_no_more_a_day_than_others() -> None:
+    world = World(policy=NUDGING)
+    for card in ("T4-1", "T4-2", "T4-3"):
+        world.give("vm-python", (card,), "3d")
+    world.give("vm-train", ("T4-4",), "3d")
+    world.vms["vm-train"].does = {"": "busy"}
+    world.request("bob", "vm-r", 1, "any time today")
+    world.books = replace(world.books, machines={
+        k: replace(m, owners=("ada", "carol")) if m.name == "vm-python" else m for k, m in world.books.machines.items()
+    })  # fmt: skip
+    world.people["ada"] = replace(world.people["ada"], active=False)
+    for card in ("T4-1", "T4-2", "T4-3"):
+        world.vms["vm-python"].does = {"": "busy", world.card(card).pci: "held"}
+        run(world, 75 * MIN)
+    run(world, 90 * MIN)
+    assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"] * 2
+
+
 # ---- how it ends --------------------------------------------------------------------------------------------------
 
 
@@ -427,6 +445,31 @@ def test_kept_for_more_than_a_day_in_all_needs_a_reason() -> None:
         say(world, keep(-H))
     say(world, keep(48 * H, "it serves the demo"))
     assert world.books.watches["T4-1"].because == "it serves the demo"
+
+
+def test_a_shorter_time_gives_back_what_is_not_kept() -> None:
+    world, _ = contended_world()
+    for _ in range(3):
+        say(world, keep(23 * H))
+        say(world, keep(H))
+    assert world.books.watches["T4-1"].kept_s == 3600.0
+    run(world, 2 * H)
+    say(world, keep(22 * H))
+    with pytest.raises(TooLong):
+        say(world, keep(24 * H))
+    say(world, keep(40 * H, "the demo"))
+    assert world.books.watches["T4-1"].kept_s == 3600.0, "with a reason it is not of that day"
+
+
+def test_what_was_kept_without_a_reason_is_not_given_back_by_one_with_it() -> None:
+    world, _ = contended_world()
+    say(world, keep(20 * H))
+    run(world, 10 * H)
+    say(world, keep(48 * H, "the demo"))
+    say(world, keep(H))
+    assert world.books.watches["T4-1"].kept_s == 10 * 3600.0
+    with pytest.raises(TooLong):
+        say(world, keep(48 * H + 15 * H))
 
 
 def test_a_card_that_goes_back_is_neither_used_nor_kept_by_that() -> None:

@@ -54,8 +54,7 @@ def keep(
     watches = _watches(draft, lease, wanted)
     most = policy.idle.kept_without_reason
     for watch in watches:
-        more = max(timedelta(), until - max(draft.now, watch.keep_until or draft.now))
-        kept = timedelta(seconds=watch.kept_s) + (timedelta() if because else more)
+        kept = _kept(watch, until, because, draft.now)
         if kept > most:
             works = f"keep {' '.join(wanted)} {_hours(until - draft.now)} because TEXT"
             raise TooLong(limit=f"{limit_words(most)} in all without a reason", text="", works=works)
@@ -70,6 +69,17 @@ def keep(
         )
     draft.log(by, "idle.kept", f"#{lease.label}", because or f"{', '.join(wanted)} until {until.isoformat()}")
     return _answered(draft, lease, wanted, "kept", until)
+
+
+def _kept(watch: Watch, until: datetime, because: str, now: datetime) -> timedelta:
+    """How long it is kept without a reason by then, in all. What a keep of before without one would still have lasted is given back where a
+    shorter one, or one with a reason, takes its place; once a reason was given it is not known any more what that was, and nothing is."""
+    kept, upto = timedelta(seconds=watch.kept_s), max(now, watch.keep_until or now)
+    counted = now if because else until  # until then without a reason, by this answer
+    more = counted - upto
+    if more < timedelta() and watch.because:
+        more = timedelta()
+    return max(timedelta(), kept + more)
 
 
 def quiet_slots(draft: Draft, lease: Lease, now: datetime, policy: Policy) -> tuple[SlotId, ...]:
