@@ -143,7 +143,7 @@ def test_accept_with_a_time_while_nothing_is_offered_says_what_holds(house: Hous
     reply = house.say("carol", "accept tonight")
     text = text_of(reply)
     assert reply.ok, text
-    assert text.startswith("2 T4 are free, and you are first in line, with vm-train (#1).")
+    assert text.startswith("4 T4 are free, and you are first in line for 2, with vm-train (#1).")
     assert "Agreed: vm-train may restart between" in text
     assert "Nothing is offered" not in text
     (agreement,) = house.books.agreements.values()
@@ -395,3 +395,13 @@ def test_asking_stands_out_only_while_a_card_is_free(house: House) -> None:
     assert style() == "primary"
     house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
     assert style() == ""
+
+
+@pytest.mark.parametrize(
+    ("lent", "says"),
+    [(0, "4 T4 are free, and you are first in line for 1,"), (3, "1 T4 is free, and you are first in line,")],
+)
+def test_how_many_are_free_is_said_and_not_how_many_are_wanted(house: House, lent: int, says: str) -> None:
+    if lent:
+        house.lend("vm-python", *(f"T4-{i}" for i in range(1, lent + 1)))
+    assert text_of(house.say("bob", "request 1")).startswith(says)

@@ -85,7 +85,7 @@ def test_ada_asks_answers_and_sees_her_card_come(stage: Stage, seen: Seen) -> No
     page.keyboard.press("Enter")
     expect(answer, f"the page: {page.locator('body').inner_text()}").to_have_count(1, timeout=PATIENT_MS)
     answer.get_by_role("button", name="vm-python", exact=True).click()
-    expect(answer.last).to_contain_text("1 T4 is free", timeout=PATIENT_MS)
+    expect(answer.last).to_contain_text("T4 are free, and you are first in line for 1", timeout=PATIENT_MS)
     expect(answer.last).to_contain_text("I ask you in a direct message when vm-python may restart")
     assert stage.cards_in("vm-python") == 0
 

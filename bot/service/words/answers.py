@@ -43,6 +43,7 @@ from bot.service.words.common import (
     slots_of,
     soonest_words,
     span_of,
+    tidy,
     today_lasts,
     until_words,
     usable,
@@ -148,9 +149,16 @@ def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise
     at = place(scene.books, request)
     changed = "Changed. " if request.asked < scene.now else ""
     if at == 1 and promise is not None and promise.cause == "free_now":
-        are = "is" if request.count == 1 else "are"
-        return head(f"{changed}{wanted(request)} {are} free, and you are {place_word(1)}, with {vm} ({ref}).")
+        return head(f"{changed}{_free_words(scene, request)}, with {vm} ({ref}).")
     return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm} ({ref}).")
+
+
+def _free_words(scene: Scene, request: Request) -> str:
+    """``4 T4 are free, and you are first in line for 1``: how many there are, not how many of them are asked for."""
+    free = free_cards(scene.books, scene.seen, scene.now, request.kind)
+    if free > request.count:
+        return f"{free} {tidy(request.kind, 30)} are free, and you are {place_word(1)} for {request.count}"
+    return f"{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are {place_word(1)}"
 
 
 def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
@@ -500,10 +508,7 @@ def _first_again(scene: Scene, request: Request) -> Reply:
     agreed = agreed_for(scene, request)
     free = at == 1 and promise is not None and promise.cause == "free_now"
     if free:
-        are = "is" if request.count == 1 else "are"
-        first = head(
-            f"{wanted(request)} {are} free, and you are {place_word(1)}, with {_vm(scene, request)} (#{request.number})."
-        )
+        first = head(f"{_free_words(scene, request)}, with {_vm(scene, request)} (#{request.number}).")
         kept = f"I keep {it_them(request.count)} for you in a few seconds"
         then = ln(f"{kept}." if agreed is not None else f"{kept}, and ask when {_vm(scene, request)} may restart.")
     else:
