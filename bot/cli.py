@@ -99,12 +99,31 @@ def say(
 
 @app.command()
 def pause(
-    why: Annotated[str, typer.Argument(help="A reason; it is public.")],
-    as_: Annotated[str, typer.Option("--as", help="Which admin says it.")],
+    why: Annotated[list[str] | None, typer.Argument(help="A reason; it is public.", show_default=False)] = None,
+    as_: Annotated[str, typer.Option("--as", help="Which admin says it; else this system's user.")] = "",
     settings: SettingsFile = HERE,
 ) -> None:
     """Stop all acting at once (looking and answering go on). `gpubot say --as ADMIN resume` goes on."""
-    say(["pause", "because", why], as_, settings)
+    from bot import wiring
+
+    if as_:
+        return say(["pause", *(["because", *why] if why else [])], as_, settings)
+    loaded = _load(settings)
+    try:
+        with _database():
+            typer.echo(wiring.plain(loaded, "", wiring.halt(loaded, _user(), " ".join(why or ()))))
+    except wiring.CannotStart as error:
+        _fail(str(error))
+
+
+def _user() -> str:
+    """The system's name for who is at the terminal; a container may have none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody"
 
 
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}

@@ -177,6 +177,20 @@ def say(settings: Settings, person: str, text: str) -> Reply:
         store.close()
 
 
+def halt(settings: Settings, user: str, reason: str) -> Reply:
+    """The emergency stop from the terminal, with the bot running or not. Raises CannotStart, also if it was not kept."""
+    clock = clock_of()
+    store = _open(settings, clock)
+    try:
+        people = KnownPeople(store, settings.site.admins, settings.site.zone)
+        desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
+        return desk.halt(user, reason)
+    except StoreTrouble as trouble:
+        raise CannotStart(f"It is not paused: {trouble}") from trouble
+    finally:
+        store.close()
+
+
 def plain(settings: Settings, person: str, reply: Reply) -> str:
     """A reply as text for the terminal, times in the person's zone."""
     clock = clock_of()

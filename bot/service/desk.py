@@ -13,16 +13,17 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bot.domain import pool
 from bot.domain.draft import Draft
 from bot.domain.errors import AdminsOnly, NotPossible, Refusal, TooWordy
-from bot.domain.model import Person, PersonId
+from bot.domain.model import BOT, Person, PersonId
 from bot.domain.policy import Policy
 from bot.domain.visible import visible
 from bot.service import words
 from bot.service.context import Context
 from bot.service.known import PeopleOfALine
 from bot.service.ports import Ask, Clock, Code, People, Reply, Store, StoreTrouble
-from bot.service.recording import chore, close, send_orders
+from bot.service.recording import books_of, chore, close, send_orders
 from bot.service.verbs import Verb, Verbs
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,21 @@ class Desk:
             reference = secrets.token_hex(3)
             log.exception("ask %s from %s in %s failed", reference, ask.person, ask.place or "?")
             return _broken(reference), "failed"
+
+    def halt(self, user: str, reason: str) -> Reply:
+        """The emergency stop, by whoever has this machine's terminal, in no person's name: the same as an admin's ``pause``.
+
+        :param user: the system's name for them, which is told with the reason
+        :raises StoreTrouble: it was not kept
+        """
+        with self._store.transaction() as transaction:
+            draft = Draft(transaction.books(), self._clock.now())
+            why = " ".join(x for x in (_clean(reason)[:LONGEST], f"(said at the terminal by {_clean(user)})") if x)
+            pool.pause(draft, BOT, why)
+            changes, posts = close(draft, self._policy)
+            transaction.record(changes, posts)
+        chore("waking the rounds", self._wake)
+        return words.paused(words.Scene(books_of(draft), draft.now, self._policy))
 
     def _answer(self, ask: Ask) -> Reply:
         person = self._person(ask.person)

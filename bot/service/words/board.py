@@ -428,9 +428,9 @@ def paused_line(books: Books) -> LineOf | None:
 
 
 def paused_by(word: str) -> tuple[PersonId, str]:
-    """Who paused and why, from the books' word for it (``PERSON reason``)."""
+    """Who paused and why, from the books' word for it (``PERSON reason``); "" said at the terminal, in no person's name."""
     who, _, reason = word.strip().partition(" ")
-    return ("", word.strip()) if who == BOT else (who, reason.strip())
+    return ("" if who == BOT else who), reason.strip()
 
 
 def as_of_line(view: View) -> LineOf:

@@ -1,0 +1,38 @@
+"""The emergency stop: `gpubot pause` bare, at the terminal, in no person's name; and `pause` bare in Slack."""
+
+import getpass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from tests.fakes import text_of
+from tests.house import House
+
+
+@pytest.fixture
+def settings(house: House) -> Path:
+    """A settings file for the house's database."""
+    file = house.path / "gpubot.toml"
+    file.write_text(f'[site]\nadmins = ["dana"]\n[store]\nurl = "sqlite:///{house.path / "gpubot.db"}"\n')
+    return file
+
+
+@pytest.mark.parametrize("words", [[], ["the", "rack", "smokes"], ["the rack smokes"]])
+def test_bare_it_stops_all_and_says_who_was_at_the_terminal(house: House, settings: Path, words: list[str]) -> None:
+    done = CliRunner().invoke(app, ["pause", *words, "-s", str(settings)], catch_exceptions=False)
+    assert done.exit_code == 0 and "Paused." in done.stdout, done.output
+    assert house.books.paused.startswith("bot ")
+    board = text_of(house.say("ada", "status"))
+    assert f"said at the terminal by {getpass.getuser()}" in board and "bot (" not in board
+    assert ("the rack smokes" in board) is bool(words)
+    assert "Nothing restarts until an admin resumes" in board
+    assert house.say("dana", "resume").ok and house.books.paused == ""
+
+
+def test_an_admin_may_say_it_without_a_reason(house: House, settings: Path) -> None:
+    assert house.say("dana", "pause").ok
+    assert house.books.paused and house.say("dana", "resume").ok
+    done = CliRunner().invoke(app, ["pause", "--as", "dana", "-s", str(settings)], catch_exceptions=False)
+    assert done.exit_code == 0 and house.books.paused == house.people.find("dana").id
