@@ -156,7 +156,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
         case Agreement():
             yield _begun(value, value.window)
         case Lease() if value.nudge is not None:
-            yield from (value.nudge.asked, *value.nudge.counted)
+            yield from (value.nudge.asked, value.nudge.written, *value.nudge.counted)
         case Watch():
             yield from (at for at, _, _ in value.recent)
             yield from (quarter.start for quarter in value.quarters)
@@ -200,7 +200,8 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             found["skips"] = tuple(Skip(starts.get(s.start, s.start), s.by) for s in value.skips)
         case Lease() if (nudge := value.nudge) is not None:
             counted = tuple(to(at) for at in nudge.counted)
-            found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted)
+            written = to(nudge.written) if nudge.written is not None else None
+            found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted, written=written)
         case Watch():
             # What was measured at times that come again is forgotten: an empty bar says less than a wrong one.
             found["recent"] = tuple((to(at), seconds, why) for at, seconds, why in value.recent)

@@ -185,6 +185,9 @@ class Nudge:
     counted: tuple[datetime, ...] = field(
         default=()
     )  # when all of this lease were asked that its holder's attention budget counts, this one included
+    written: datetime | None = (
+        None  # when its text was made anew, because it was not out yet; None: not since it was asked
+    )
 
 
 ENGINES = {"util_max": "compute", "encode_max": "encoder", "decode_max": "decoder", "active_max": "counter"}

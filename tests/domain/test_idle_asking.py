@@ -253,7 +253,8 @@ def test_who_left_the_workspace_is_not_asked_but_the_other_owners_are() -> None:
     assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"], "what is asked in another's stead counts, too"
 
 
-def test_an_owner_who_answers_for_who_left_is_asked_no_more_a_day_than_others() -> None:
+@pytest.mark.parametrize("owners", [("ada", "carol"), ("ada", "bob", "carol")], ids=["one", "two"])
+def test_an_owner_who_answers_for_who_left_is_asked_no_more_a_day_than_others(owners: tuple[str, ...]) -> None:
     world = World(policy=NUDGING)
     for card in ("T4-1", "T4-2", "T4-3"):
         world.give("vm-python", (card,), "3d")
@@ -261,14 +262,40 @@ def test_an_owner_who_answers_for_who_left_is_asked_no_more_a_day_than_others() 
     world.vms["vm-train"].does = {"": "busy"}
     world.request("bob", "vm-r", 1, "any time today")
     world.books = replace(world.books, machines={
-        k: replace(m, owners=("ada", "carol")) if m.name == "vm-python" else m for k, m in world.books.machines.items()
+        k: replace(m, owners=owners) if m.name == "vm-python" else m for k, m in world.books.machines.items()
     })  # fmt: skip
     world.people["ada"] = replace(world.people["ada"], active=False)
     for card in ("T4-1", "T4-2", "T4-3"):
         world.vms["vm-python"].does = {"": "busy", world.card(card).pci: "held"}
         run(world, 75 * MIN)
     run(world, 90 * MIN)
-    assert [n.to for n in world.told(NewsKind.NUDGE)] == ["carol"] * 2
+    assert sorted(n.to for n in world.told(NewsKind.NUDGE)) == sorted(2 * owners[1:])
+
+
+@pytest.mark.parametrize("agreed", ["", "any time today"])
+def test_what_is_not_out_is_written_anew_before_its_times_have_passed(agreed: str) -> None:
+    """Slack is away: whoever reads the question in the end reads of what is to come."""
+    world, _ = contended_world()
+    if agreed:
+        world.agree("ada", "vm-python", agreed)
+        run(world, 115 * MIN)
+    number = len(world.told(NewsKind.NUDGE))
+    world.delivers = False
+    run(world, 6 * MIN if agreed else 61 * MIN)
+    for _ in range(50 if not agreed else 85):
+        run(world, MIN)
+        last = world.told(NewsKind.NUDGE)[-1]
+        assert last.until is not None and last.until > world.now
+        assert last.lease and last.lease.nudge and last.lease.nudge.warning == bool(agreed)
+    told = world.told(NewsKind.NUDGE)[number:]
+    assert len({n.key for n in told}) == 1, "the one that waits is replaced"
+    assert 3 <= len(told) <= 9
+    world.delivers = True
+    run(world, 25 * MIN)
+    assert world.told(NewsKind.NUDGE)[-1].key in world.delivered
+    out = len(world.told(NewsKind.NUDGE))
+    run(world, 12 * MIN)
+    assert len(world.told(NewsKind.NUDGE)) in ((out, out + 1) if not agreed else (out,)), "what is out is let be"
 
 
 # ---- how it ends --------------------------------------------------------------------------------------------------

@@ -353,6 +353,8 @@ class World:
         assert windows.open_window(agreed, news.machine.uuid, self.now, usual, self.policy) is not None, (
             "no window is open"
         )
+        vm = next(v for v in self.vms.values() if v.uuid == news.lease.machine)
+        assert not vm.jobs and not vm.logins, f"{news.slots} are taken back while somebody works in {vm.name}"
         for slot in news.slots:
             told = timedelta(minutes=self.quiet.get((was.machine, self.card(slot).pci), 0))
             assert slot in nudge.slots and told >= idle.take_back_quiet - timedelta(minutes=2), (

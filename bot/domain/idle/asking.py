@@ -41,6 +41,9 @@ COUNTED_FOR = timedelta(days=2)
 TO_ANSWER = timedelta(minutes=15)
 """So long a question stands before one about other cards of the same person may edit it away. A warning does not wait for that."""
 
+LATE, LATE_APART = timedelta(minutes=5), timedelta(minutes=20)
+"""A question that is not out after so long has its text made anew, and again after as long as it has waited by then, at most the second."""
+
 WARNED_FOR = timedelta(days=7)
 """A warning that led to nothing for so long is given anew: nobody remembers it, and the books do not know much longer that it was delivered."""
 
@@ -75,6 +78,11 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
             _still(draft, ctx, lease, lease.nudge)
     if not asks:
         return
+    for lease in list(draft.leases.values()):
+        if lease.nudge is not None and not lease.nudge.over and _is_late(draft, lease.nudge):
+            lease = replace(lease, nudge=replace(lease.nudge, written=draft.now))
+            draft.put(lease)
+            _tell(draft, ctx, lease)
     found, waiting = [], Waiting(draft)
     for label in sorted(draft.leases):
         lease = draft.leases[label]
@@ -105,6 +113,20 @@ def _still(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     lease = replace(lease, nudge=replace(nudge, slots=left))
     draft.put(lease)
     _tell(draft, ctx, lease)
+
+
+def _heard(draft: Draft, nudge: Nudge) -> datetime | None:
+    """When a question went out; None: it waits still."""
+    at = draft.books.delivered.get(nudge.key)
+    return at if at is not None and at >= nudge.asked else None
+
+
+def _is_late(draft: Draft, nudge: Nudge) -> bool:
+    """Whether it waits since so long that its times do not hold any more: whoever reads it then must not read of a deadline that has passed."""
+    if not nudge.key or _heard(draft, nudge) is not None:
+        return False
+    written = nudge.written or nudge.asked
+    return draft.now - written >= min(max(LATE, written - nudge.asked), LATE_APART)
 
 
 def _answered(draft: Draft, lease: Lease, slot: SlotId) -> bool:
@@ -215,9 +237,10 @@ def _may_disturb(draft: Draft, ctx: Round, question: _Question) -> bool:
     to, zone = question.to, ctx.zone(question.to)
     if not awake(draft.now, ctx.people.get(to), zone, ctx.policy):
         return False
-    if spent(draft, to, zone) >= ctx.policy.idle.asked_a_day:
-        return False
-    holder = draft.leases[question.label].person
+    lease = draft.leases[question.label]
+    if any(spent(draft, x, ctx.zone(x)) >= ctx.policy.idle.asked_a_day for x in audience(draft, ctx, lease)):
+        return False  # of several owners each has their own day
+    holder = lease.person
     return not any(
         x.nudge is not None
         and not x.nudge.over
@@ -328,7 +351,8 @@ def _next_at(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> datetime |
     watches = [draft.watches[s] for s in nudge.slots]
     if nudge.warning and since is not None:
         limits = [stretched(w, idle.take_back_quiet, ctx.policy) - timedelta(seconds=w.quiet_s) for w in watches]
-        return max(nudge.asked + idle.take_back_warned, since + idle.take_back_not_before, draft.now + max(limits))
+        told = _heard(draft, nudge) or max(nudge.asked, draft.now)  # who reads it late has as long as others
+        return max(told + idle.take_back_warned, since + idle.take_back_not_before, draft.now + max(limits))
     if not nudge.waits or nudge.number > 1:
         return None
     limits = [stretched(w, idle.second, ctx.policy) - timedelta(seconds=w.quiet_s) for w in watches]
