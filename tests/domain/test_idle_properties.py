@@ -221,7 +221,11 @@ FAULTS: dict[str, tuple[tuple[Any, str, Callable[..., Any]], ...]] = {
     "unwarned": ((taking, "warned", unwarned), (asking, "may_be_warned", lambda *_: False)),
     "somebody always waits": ((taking, "first_waiter", somebody_always_waits), (taking, "shortage", always_wanted)),
     "any time": ((taking, "open_window", any_time), (asking, "may_be_warned", lambda *_: True)),
-    "a licence to kill work": ((PLAN, "may_use", a_licence_to_kill_work), (taking, "may_use", a_licence_to_kill_work)),
+    "a licence to kill work": (
+        (PLAN, "may_use", a_licence_to_kill_work),
+        (taking, "may_use", a_licence_to_kill_work),
+        (taking, "_nothing_runs", a_licence_to_kill_work),
+    ),
 }
 
 
