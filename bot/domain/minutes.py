@@ -24,8 +24,8 @@ def minutes_of(reading: Reading) -> tuple[Minute, ...]:
         at=reading.at,
         boot_id=reading.boot_id,
         rivals=two_speak(reading, reading.at),
-        jobs=len(reading.jobs) if reading.inside else None,
-        logins=len(reading.logins) if reading.inside else None,
+        jobs=len(reading.jobs) if reading.inside and reading.tells_work else None,
+        logins=len(reading.logins) if reading.inside and reading.tells_work else None,
     )
     return tuple(_of(bare, device) for device in reading.devices) or (bare,)
 

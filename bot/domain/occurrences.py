@@ -139,7 +139,8 @@ def now_window(at: datetime, policy: Policy) -> Window:
 def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool | None, str]:
     """Whether somebody works in a guest, and who or what, in words. None: it cannot be seen from here.
 
-    Jobs and logins count; a machine that only serves its own desktop has neither.
+    Jobs, logins and a card that computes count; a machine that only serves its own desktop has none of them. What is left out of a word is
+    not known: it never says that nothing runs.
     """
     if reading is None:
         return None, "no word from inside"
@@ -152,10 +153,13 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
         return None, "the guest is going down"
     if not reading.inside:
         return None, "its cards are seen, but not what runs in it"
+    if not reading.tells_work and not reading.computes:
+        return None, "its agent does not tell what runs in it"
     if two_speak(reading, now):
         return None, "two guests speak for it"
     parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
     parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []
+    parts += ["its card computes"] if reading.computes and not any(job.gpu for job in reading.jobs) else []
     users = sorted({login.user for login in reading.logins})
     parts += [f"logged in: {', '.join(users[:3])}{' and others' if len(users) > 3 else ''}"] if users else []
     return bool(parts), "; ".join(parts) or "nothing runs"

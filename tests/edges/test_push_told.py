@@ -71,6 +71,21 @@ def test_what_is_left_out_was_not_measured() -> None:
     assert nulls == Device("GPU-1", "Tesla T4")
 
 
+@pytest.mark.parametrize(
+    ("more", "tells"),
+    [
+        ({}, False),
+        ({"jobs": []}, False),
+        ({"logins": []}, False),
+        ({"jobs": None, "logins": []}, False),
+        ({"jobs": [], "logins": []}, True),
+    ],
+)
+def test_what_runs_is_known_only_if_it_is_told(more: dict[str, Any], tells: bool) -> None:
+    assert told(**more).tells_work is tells
+    assert told(**more).jobs == ()
+
+
 def test_what_cannot_be_measured_is_unknown_whatever_is_said_of_it() -> None:
     got = device(can=[])
     assert (got.busy_s, got.util_max, got.mem_used_mb, got.processes, got.energy_j, got.power_w) == (None,) * 6

@@ -4,14 +4,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import event
 
+from bot.domain.inside import Device
 from bot.domain.model import Job, Login
+from bot.domain.occurrences import works as works_of
 from bot.domain.orders import Order
+from bot.domain.policy import Policy
 from bot.edges.store import SqlStore, claims, open_store
 from tests.edges.store_builders import M1, M2, NOW, reading
 
@@ -80,6 +85,51 @@ def test_since_when_nothing_runs(store: SqlStore, words: list[tuple[int, tuple[J
     for seq, (at, jobs) in enumerate(words, 1):
         assert store.take_reading(reading(seq, at=NOW + at * S, jobs=jobs))
     assert store.readings()[M1].free_since == (None if free is None else NOW + free * S)
+
+
+WORKS = Device(
+    "GPU-1", "Tesla T4", measured_s=60.0, busy_s=54.0, util_max=97.0, mem_used_mb=9000.0, mem_total_mb=15360.0
+)
+HELD = replace(WORKS, busy_s=0.0, util_max=0.0)
+GHOST = replace(WORKS, busy_s=60.0, util_max=100.0, mem_used_mb=0.0, processes=())
+
+
+@pytest.mark.parametrize(
+    ("more", "free"),
+    [
+        ({"devices": (HELD,)}, True),
+        ({"devices": (replace(HELD, busy_s=4.0, util_max=2.0),)}, True),  # a desktop flickers
+        ({"devices": (WORKS,)}, False),
+        ({"devices": (replace(WORKS, processes=None),)}, False),
+        ({"devices": (HELD, replace(WORKS, uuid="GPU-2"))}, False),
+        ({"devices": (replace(HELD, busy_s=1.0, util_max=None),)}, False),
+        ({"devices": (replace(HELD, encode_max=40.0),)}, False),
+        ({"devices": (replace(WORKS, fault="xid 31"),)}, False),
+        ({"tells_work": False}, False),
+    ],
+)
+def test_a_card_that_works_and_what_is_left_out_never_say_that_nothing_runs(
+    store: SqlStore, more: dict[str, Any], free: bool
+) -> None:
+    for n in range(20):
+        store.take_reading(reading(n + 1, at=NOW + n * 60 * S, **more))
+    now = store.readings()[M1]
+    assert (now.free_since == NOW) is free and (now.free_since is None) is not free
+    works, what = works_of(now, now.at, Policy())
+    assert (works is False) is free, what
+    if "devices" in more and not free:
+        assert (works, what) == (True, "its card computes")
+
+
+def test_full_load_without_process_and_memory_is_work_for_ten_minutes_and_then_an_artefact(store: SqlStore) -> None:
+    told = []
+    for n in range(13):
+        store.take_reading(reading(n + 1, at=NOW + n * 60 * S, devices=(GHOST,)))
+        told.append(store.readings()[M1].computes)
+    assert told == [True] * 10 + [False] * 3
+    store.take_reading(reading(20, at=NOW + 13 * 60 * S, devices=(HELD,)))
+    store.take_reading(reading(21, at=NOW + 14 * 60 * S, devices=(GHOST,)))
+    assert store.readings()[M1].computes, "it begins anew"
 
 
 def test_free_since_lasts_over_a_quick_restart(store: SqlStore) -> None:

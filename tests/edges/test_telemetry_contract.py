@@ -229,6 +229,7 @@ class Pushing(Source):
         self.seq += 1
         at = self.clock.pass_(60 * S)
         said = {"schema": 1, "boot_id": "6f1c1a0e", "seq": self.seq, "taken": at.isoformat(), "interval_s": 60}
+        said |= {"logins": [], "jobs": []}
         answer = self.client.post(
             "/v1/readings",
             content=json.dumps({**said, "cards": pushed}),

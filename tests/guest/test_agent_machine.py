@@ -242,6 +242,29 @@ def test_while_a_card_does_not_say_who_holds_it_its_holders_are_not_forgotten(be
     assert training.pid not in jobs_of(machine, {"busy_s": 0.0, "holders": []})
 
 
+@pytest.mark.parametrize(
+    "card",
+    [
+        {"busy_s": 54.0, "holders": None},
+        {"busy_s": None, "active_max": 60.0, "holders": None},
+        {"busy_s": None, "mig": True, "parts": [{"active_max": 60.0, "holders": None}]},
+    ],
+)
+def test_a_card_that_works_and_does_not_say_for_whom_is_a_job_without_a_name(card: dict[str, Any]) -> None:
+    machine = Machine(settings(holder_linger_s=LINGER_S), Clock())
+    quiet = {"busy_s": 0.0, "active_max": 0.0, "holders": None}
+
+    def told(card: dict[str, Any]) -> list[tuple[str, bool]]:
+        jobs = machine.look([{**card, "parts": [dict(p) for p in card.get("parts", ())]}])["jobs"]
+        return [(job["name"], job["gpu"]) for job in jobs if job["pid"] == 0 and job["name"] == machine_module.UNLISTED]
+
+    assert told(quiet) == []
+    assert told(card) == [(machine_module.UNLISTED, True)]
+    assert told(quiet) == [(machine_module.UNLISTED, True)], "a pause is no end"
+    until(lambda: not told(quiet), "it stays a job")
+    assert told(card) and not told({"busy_s": 54.0, "holders": []}), "it can be listed again: nobody holds it"
+
+
 def test_what_its_workers_use_counts_for_who_holds_a_card(begin: Callable[..., Any]) -> None:
     parent = begin("sh", "-c", f"{python()} -c '{BURN}' & wait", user=None)
     children = f"/proc/{parent.pid}/task/{parent.pid}/children"

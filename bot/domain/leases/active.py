@@ -133,7 +133,7 @@ def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:
 def _works(draft: Draft, ctx: Round, lease: Lease) -> bool:
     """Whether work is known to run in its machine."""
     word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
-    return word is not None and word.inside and bool(word.jobs)
+    return word is not None and word.inside and (bool(word.jobs) or word.computes)
 
 
 def _tell_waiters(draft: Draft, ctx: Round, lease: Lease) -> None:

@@ -12,8 +12,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, select
 
+from bot.domain.idle.verdict import is_ghost, weigh
+from bot.domain.inside import Minute, Verdict
+from bot.domain.minutes import minutes_of
 from bot.domain.model import MachineId, Reading
 from bot.domain.orders import ENDS, Order
+from bot.domain.policy import IdlePolicy
 from bot.domain.speakers import RIVALS
 from bot.edges.store import minutes
 from bot.edges.store.codec import from_text
@@ -144,6 +148,7 @@ def _stamp(reading: Reading) -> datetime:
 def _next(connection: Connection, reading: Reading, last: Reading | None, first_at: datetime) -> Taken:
     """It is the latest word, and has what stays of the one before."""
     same = last if last is not None and last.boot_id == reading.boot_id else None
+    reading = worked(last, reading)
     done = replace(
         reading, first_at=first_at, free_since=free_since(last, reading), rivals=_still_rivals(last, reading.at),
         agent_at=reading.at if reading.inside else last.agent_at if last is not None else None,
@@ -190,14 +195,30 @@ def _remember(connection: Connection, heard: Reading, known: _Boot | None) -> No
 
 
 def free_since(last: Reading | None, new: Reading) -> datetime | None:
-    """Since when no job has run and no key was pressed, as far as readings without a long gap tell; None: a job runs, or the source
-    sees the cards alone."""
-    if new.jobs or not new.inside:
+    """Since when no job has run, no card worked and no key was pressed, as far as readings without a long gap tell; None: something
+    runs, or the word does not say that nothing does."""
+    if new.jobs or new.computes or not new.inside or not new.tells_work:
         return None
     late = new.late_s > SILENCE.total_seconds()  # what it says of then is not what is now
     if last is None or last.free_since is None or late or not timedelta() <= new.at - last.at <= SILENCE:
         return new.at
     return max([last.free_since, *(x.pressed for x in new.logins if x.pressed is not None)])
+
+
+def worked(last: Reading | None, new: Reading) -> Reading:
+    """A reading with what its cards did: one that reads full load without a process and without memory for long is an artefact, as it is
+    for the verdict."""
+    idle, told = IdlePolicy(), [_bare(minute) for minute in minutes_of(new) if minute.uuid]
+    ghosts = any(is_ghost(minute) for minute in told)
+    since = (last.ghosts_since if last is not None else None) or _end(new) - timedelta(seconds=new.interval_s)
+    before = since if ghosts else None
+    found = (weigh(minute, idle, new.interval_s, before)[0] for minute in told)
+    return replace(new, computes=any(verdict is Verdict.BUSY for verdict in found), ghosts_since=before)
+
+
+def _bare(minute: Minute) -> Minute:
+    """The same, judged by its numbers alone: a broken card, and one of two speakers' words, may compute all the same."""
+    return replace(minute, fault="", rivals=False)
 
 
 def latest(connection: Connection, machines: set[MachineId]) -> dict[MachineId, Reading]:

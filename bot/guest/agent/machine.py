@@ -41,6 +41,8 @@ FRONTS = ("rserver", "rsession", "shiny-server", "jupyter", "jupyterhub")
 JOBS_MOST, PROCESSES_MOST, LOGINS_MOST = 64, 64, 64
 UNSEEN = "programs of others, which the agent may not see (hidepid)"
 """Named as a job where /proc hides them: nobody knows that nothing runs then."""
+UNLISTED = "a program on the card"
+"""Named as a job where a card works and does not tell who holds it."""
 LOOK_S = 15.0
 """Seconds between two looks at what the holders of cards read."""
 READS_AT, READS_SHARE = 1024 * 1024, 0.75
@@ -69,6 +71,10 @@ class Machine:
         self._held: dict[
             tuple[int, float], float
         ] = {}  # when each holder of a card last worked, or was first seen; likewise
+        self._unlisted: tuple[float, float] | None = (
+            None  # a card that names no holder works: since when (boot's time), and
+        )
+        # when it last did (the agent's time)
         self._reads: dict[tuple[int, float], _Reads] = {}
         self._cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.ours: set[int] = set()  # sessions of our own children
@@ -82,6 +88,7 @@ class Machine:
         holding: dict[int, bool] = {}  # holders of cards, and whether they work
         trees = _trees(seen)
         unlisted = any(card.get("holders") is None for card in cards)
+        self._keep_unlisted(cards, now)
         for card in cards:
             self._name_holders(card, seen, shares, trees, ours, holding)
             for part in card.get("parts", ()):
@@ -177,6 +184,15 @@ class Machine:
                 held[process.key] = clock
         self._held = held
 
+    def _keep_unlisted(self, cards: list[dict[str, Any]], now: float) -> None:
+        """Notes whether a card works whose holders cannot be listed, and did so not longer ago than a holder lingers."""
+        clock = self._clock.now()
+        silent = [c for card in cards for c in (card.get("parts") or [card]) if c.get("holders") is None]
+        if any((c.get("busy_s") or 0.0) > 0.0 or (c.get("active_max") or 0.0) >= BUSY_AT for c in silent):
+            self._unlisted = (self._unlisted[0] if self._unlisted else now, clock)
+        elif not silent or (self._unlisted and clock - self._unlisted[1] > self._settings.holder_linger_s):
+            self._unlisted = None
+
     def _find_jobs(
         self, seen: dict[int, Process], shares: dict[int, float | None], ours: set[int], holding: set[int], now: float
     ) -> list[dict[str, Any]]:
@@ -200,7 +216,11 @@ class Machine:
         found.sort(key=lambda pair: (pair[1].pid not in holding, -pair[0]))
         wall = time.time() - boottime()
         unseen = {"pid": 0, "user": "", "name": UNSEEN, "since": stamp(wall), "gpu": False}
-        return ([unseen] if hidden() else []) + [
+        nameless = [unseen] if hidden() else []
+        if self._unlisted is not None and not any(process.pid in holding for _, process in found):
+            began = stamp(wall + self._unlisted[0])
+            nameless.append({"pid": 0, "user": "", "name": UNLISTED, "since": began, "gpu": True})
+        return nameless + [
             {
                 "pid": process.pid,
                 "user": self._users.name(process.uid),

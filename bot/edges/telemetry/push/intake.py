@@ -182,4 +182,4 @@ def matters(before: Reading | None, now: Reading) -> bool:
 
 def _facts(r: Reading) -> tuple[object, ...]:
     said = (r.done_at, r.check_at, r.rivals is None)
-    return (r.boot_id, r.cards, bool(r.jobs), bool(r.logins), r.faults, r.stopping, r.no_driver, *said)
+    return (r.boot_id, r.cards, bool(r.jobs) or r.computes, bool(r.logins), r.faults, r.stopping, r.no_driver, *said)

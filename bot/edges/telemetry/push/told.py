@@ -57,9 +57,11 @@ def to_reading(machine: MachineId, said: ReadingIn, now: datetime) -> Reading:
         cards=len(said.cards),
         faults=tuple(f"{clean(c.name)}: {clean(c.fault, LINE_MAX)}" for c in said.cards if c.fault),
         logins=tuple(
-            Login(clean(x.user), since(x.since), ago(x.idle_s) if x.idle_s is not None else None) for x in said.logins
+            Login(clean(x.user), since(x.since), ago(x.idle_s) if x.idle_s is not None else None)
+            for x in said.logins or ()
         ),
-        jobs=tuple(Job(clean(x.user), clean(x.name), since(x.since), x.gpu) for x in said.jobs),
+        jobs=tuple(Job(clean(x.user), clean(x.name), since(x.since), x.gpu) for x in said.jobs or ()),
+        tells_work=said.jobs is not None and said.logins is not None,
         interval_s=said.interval_s,
         late_s=late,
         skew_s=(said.taken - end).total_seconds(),

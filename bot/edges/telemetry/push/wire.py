@@ -109,8 +109,8 @@ class ReadingIn(_Part):
     age_s: Number | None = None
     allows: Annotated[tuple[Word, ...], Field(max_length=64)] | None = None
     state: Literal["running", "stopping"] = "running"
-    logins: Annotated[tuple[LoginIn, ...], Field(max_length=256)] = ()
-    jobs: Annotated[tuple[JobIn, ...], Field(max_length=512)] = ()
+    logins: Annotated[tuple[LoginIn, ...], Field(max_length=256)] | None = None  # None: left out, so not known
+    jobs: Annotated[tuple[JobIn, ...], Field(max_length=512)] | None = None  # likewise
     load1: Number | None = None
     cpus: Count | None = None
     driver: Word | None = None
