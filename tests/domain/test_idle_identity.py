@@ -210,6 +210,33 @@ def test_done_is_heard_once_and_kept_after_all_stays_kept() -> None:
     assert world.lease("1").state is LeaseState.ACTIVE
 
 
+def test_done_that_is_said_while_it_goes_back_already_does_not_undo_a_keep_of_later() -> None:
+    world = told()
+    vm = world.vms["vm-python"]
+    vm.free_since = None
+    run(world, 2 * MIN)
+    world.do(lambda d: leases.release(d, d.leases["1"], None, "ada"))
+    run(world, MIN)
+    vm.done_at = world.now
+    run(world, 2 * MIN)
+    assert world.lease("1").state is LeaseState.RETURNING and world.lease("1").done_heard == vm.done_at
+    vm.done_at = world.now  # on its way when it is kept
+    world.do(lambda d: leases.keep(d, d.leases["1"], "ada"))
+    run(world, 5 * MIN)
+    assert world.lease("1").state is LeaseState.ACTIVE and not world.told(NewsKind.DONE_INSIDE)
+
+
+def test_done_gives_nothing_back_where_several_hold_cards() -> None:
+    world = told()
+    vm = world.vms["vm-python"]
+    run(world, 2 * MIN)
+    other = replace(world.lease("1"), label="9", person="bob", slots=())
+    world.books = replace(world.books, leases={**world.books.leases, "9": other})
+    vm.done_at = world.now
+    run(world, MIN)
+    assert world.lease("1").state is LeaseState.ACTIVE and not world.told(NewsKind.DONE_INSIDE)
+
+
 def test_done_that_lies_ahead_by_a_clock_that_was_set_back_is_not_heard_again() -> None:
     world = told()
     vm = world.vms["vm-python"]

@@ -18,6 +18,9 @@ from bot.domain.model import Lease, LeaseState, Person, Reading
 from bot.domain.news import News, NewsKind
 from bot.domain.times import Which, WindowWish
 
+LENT = (LeaseState.ACTIVE, LeaseState.RETURNING)
+"""States of a lease whose cards are in its machine."""
+
 GOOD = 0
 """Exit of a check that computed on the card."""
 
@@ -29,6 +32,8 @@ def settle(draft: Draft, ctx: Round) -> None:
         if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
             _seen(draft, ctx, lease)
             _done(draft, ctx, draft.leases[label])
+        elif lease.state is LeaseState.RETURNING:
+            _spend(draft, ctx, lease)
 
 
 def _seen(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -62,12 +67,22 @@ def checked(lease: Lease, word: Reading | None) -> bool:
     return word.check.exit == GOOD and word.check_at >= lease.active_since
 
 
+def _spend(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """`gpu done` said of a card that goes back already is heard: it does not undo a "keep" of later."""
+    word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
+    said = word.done_at if word is not None else None
+    if said is not None and said <= draft.now and (lease.done_heard is None or said > lease.done_heard):
+        draft.put(replace(lease, done_heard=said))
+
+
 def _done(draft: Draft, ctx: Round, lease: Lease) -> None:
     """`gpu done` was said in the guest: given back in the holder's name, to come out when the work ends."""
     word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
     said = word.done_at if word is not None else None
     if word is None or said is None or lease.active_since is None or said <= lease.active_since:
         return
+    if said <= lease.changed:
+        return  # whoever kept it, or made it longer, since then knew better
     if said > draft.now or (lease.done_heard is not None and said <= lease.done_heard):
         return  # one that lies ahead, by a clock that was set back since, was heard before that
     lease = replace(lease, done_heard=said)
@@ -75,6 +90,8 @@ def _done(draft: Draft, ctx: Round, lease: Lease) -> None:
     machine = draft.machines.get(lease.machine)
     if machine is None or lease.person not in machine.owners:
         return  # whoever is in that guest cannot speak for them
+    if any(x.machine == lease.machine and x.person != lease.person for x in draft.leases.values() if x.state in LENT):
+        return  # nor for one of several holders: nobody knows whose work is done
     lease = release(draft, lease, None, lease.person, reason="said in the guest: gpu done")
     person = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone)
     try:
