@@ -295,6 +295,31 @@ def test_work_that_begins_before_the_shutdown_is_asked_keeps_it(promised: bool) 
     assert world.lease("1").state is LeaseState.ACTIVE and "shutdown" not in world.acts("vm-python")
 
 
+def test_work_of_before_the_take_that_is_heard_after_it_keeps_it_too() -> None:
+    world, _ = contended_world()
+    world.agree("ada", "vm-python", "any time today")
+    world.until(lambda: taken(world), timedelta(hours=4), MIN)
+    (watch,) = [w for w in world.books.watches.values() if w.lease == "1"]
+    late = replace(watch, last_busy=world.lease("1").changed - 3 * MIN)
+    world.books = replace(world.books, watches={**world.books.watches, late.slot: late})
+    run(world, MIN)
+    assert world.lease("1").state is LeaseState.ACTIVE and "shutdown" not in world.acts("vm-python")
+
+
+def test_nothing_is_taken_by_a_word_that_is_older_than_two_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, _ = contended_world()
+    until_warned(world)
+    run(world, 40 * MIN)
+    now = world.readings
+    old = {"by": 3 * MIN}
+    monkeypatch.setattr(world, "readings", lambda: {k: replace(r, at=r.at - old["by"]) for k, r in now().items()})
+    run(world, 15 * MIN)
+    assert not taken(world)
+    old["by"] = 2 * MIN
+    run(world, 2 * MIN)
+    assert taken(world)
+
+
 def test_work_that_begins_later_than_that_is_too_late() -> None:
     world, _ = contended_world()
     world.vms["vm-python"].stop_takes = timedelta(minutes=4)

@@ -125,11 +125,18 @@ def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
 def _nothing_runs(draft: Draft, ctx: Round, machine: Machine, slots: tuple[SlotId, ...]) -> bool:
     """Whether a restart that only the bot wants disturbs nobody: nothing runs in the machine, as in "when nothing runs", and no card that
     stays was at work of late. Whoever agreed to a restart agreed to one that somebody asks for, not that it ends their work by itself."""
-    if windows.works(ctx.sight.readings.get(machine.uuid), draft.now, ctx.policy)[0] is not False:
+    word = ctx.sight.readings.get(machine.uuid)
+    if word is None or windows.works(word, draft.now, ctx.policy)[0] is not False:
         return False
+    if draft.now - word.at > WORDS_MISSED * timedelta(seconds=word.interval_s):
+        return False  # what it did since then may be on its way
     stay = [(x, s) for x, s in watched(draft) if x.machine == machine.uuid and s not in slots]
     found = [w for x, s in stay if (w := watch_of(draft, x, s)) is not None]
     return not any(w.verdict is Verdict.BUSY or busy_within(w, draft.now, ctx.policy) for w in found)
+
+
+WORDS_MISSED = 2
+"""Intervals of a guest's words: one whose last word is older may have begun work that nobody has heard of."""
 
 
 def taken_key(lease: Lease) -> str:
@@ -145,7 +152,8 @@ def back(draft: Draft, ctx: Round) -> None:
     for lease in list(draft.leases.values()):
         if lease.state is not LeaseState.RETURNING or lease.reason != TAKEN or lease.ended_by != BOT:
             continue
-        since = lease.changed
+        # A device that is taken did nothing since its warning: work of after that, also of before the take, was heard late.
+        since = lease.changed - ctx.policy.idle.take_back_warned
         worked = [w for w in watches_of(draft, lease) if w.last_busy is not None and w.last_busy > since]
         if worked and not under_way(draft, lease.machine):
             _stays(draft, ctx, lease)
