@@ -20,7 +20,7 @@ from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.shapes import DayKind, Moment, Phrase, Shape, duration, may_begin, split
 from bot.domain.times import WINDOW_HINT, WindowWish, read_length, window_of
-from bot.domain.visible import visible
+from bot.domain.visible import shows, visible
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
@@ -124,9 +124,12 @@ def _beginnings(verbs: tuple[str, ...]) -> tuple[tuple[str, re.Pattern[str]], ..
 
 
 def split_because(text: str) -> tuple[str, str]:
-    """The words before `because`, and the reason after it, verbatim except for blanks around it."""
+    """The words before `because`, and the reason after it, verbatim except for blanks around it; one of which nothing is seen is none."""
     found = _BECAUSE.search(text)
-    return (text[: found.start()], text[found.end() :].strip()) if found else (text, "")
+    if found is None:
+        return text, ""
+    because = text[found.end() :].strip()
+    return text[: found.start()], because if shows(because) else ""
 
 
 def hear(

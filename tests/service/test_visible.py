@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.grammar import hear
+from bot.domain.grammar import hear, split_because
 from bot.domain.model import Person
 from bot.domain.visible import INVISIBLE, visible
 from bot.edges.slack import blocks
@@ -55,3 +55,12 @@ def test_nothing_that_is_shown_has_them(sign: str) -> None:
 def test_the_grammar_gives_the_name_as_the_pool_spells_it() -> None:
     odd = "vm\u200b-r"
     assert hear("on vm-r", w.NOW, w.BERLIN, w.POLICY, kinds=(), machines=(odd,), cards=()).machine == odd
+
+
+@pytest.mark.parametrize(
+    "sign", ["\u3164", "\u2800", "\u00a0\u2003", "\u034f", "\U000e0041", "\ufe0f", "\u0301", "\uffa0\u115f", "\u200b"]
+)
+def test_a_reason_of_which_nothing_is_seen_is_none(sign: str) -> None:
+    assert split_because(f"T4-1 48h because {sign}{sign}") == ("T4-1 48h", "")
+    assert split_because(f"T4-1 48h because {sign}🦥")[1].endswith("🦥")
+    assert split_because("T4-1 because 日本")[1] == "日本"
