@@ -23,6 +23,7 @@ from bot.domain.grammar import (
 from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.times import Which, read_length, read_window
+from bot.domain.visible import shows
 
 BERLIN = "Europe/Berlin"
 FRIDAY = datetime(2026, 11, 27, 13, tzinfo=UTC)  # 14:00 in Berlin
