@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, comes_on, step
 from bot.domain.model import (
+    Agreement,
+    AgreementKind,
     AgreementState,
     Books,
     Lease,
@@ -89,6 +91,23 @@ def others_wait(draft: Draft, lease: Lease) -> bool:
     return contended(draft, lease.kind) and any(r.person != lease.person for r in waiters(draft, lease.kind))
 
 
+def carries(books: Books | Draft, agreement: Agreement, label: str) -> bool:
+    """Whether an agreement of its machine may carry a lease. What was given back "when done" goes only when nothing runs: a time that was
+    agreed before, and would not wait for that, is not what its holder meant."""
+    if agreement.label not in ("", label):
+        return False
+    lease, heeds = books.leases.get(label), agreement.kind is AgreementKind.STANDING and not agreement.even_if_busy
+    if heeds or agreement.firm or agreement.when_done or lease is None or lease.state is not LeaseState.RETURNING:
+        return True
+    return not any(
+        a.when_done
+        and a.label == label
+        and a.made >= agreement.made
+        and (a.state is AgreementState.OPEN or (a.state is AgreementState.USED and a.made >= lease.changed))
+        for a in books.agreements.values()
+    )
+
+
 def ask_window(draft: Draft, lease: Lease, why: str) -> None:
     """Ask the owners of a lease's machine for the soonest moment that suits. One message a lease, edited."""
     lease = replace(draft.leases.get(lease.label, lease), windowed=False, question=draft.now)
@@ -104,7 +123,7 @@ def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:
     if off and comes_on(draft.moves.values(), lease.machine):
         return lease  # it is no moment to use, nor one to ask: what is agreed is asked when it is on again
     known = off or any(
-        a.machine == lease.machine and a.state is AgreementState.OPEN and (a.firm or a.label in ("", lease.label))
+        a.machine == lease.machine and a.state is AgreementState.OPEN and (a.firm or carries(draft, a, lease.label))
         for a in draft.agreements.values()
     )
     if known == lease.windowed:

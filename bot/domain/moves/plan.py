@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.leases.common import ask_window, fresh, under_way
+from bot.domain.leases.common import ask_window, carries, fresh, under_way
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
 from bot.domain.model import (
     BOT,
@@ -259,7 +259,7 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
         for a in draft.agreements.values()
         if a.machine == machine.uuid
         and a.state is AgreementState.OPEN
-        and a.label in {"", *labels}
+        and any(carries(draft, a, label) for label in labels or {""})
         and not (a.window is not None and a.window.start in barred)
         and (since is None or a.made > since or a.firm)
     ]
@@ -324,7 +324,7 @@ def second_try(draft: Draft, ctx: Context, machine: Machine, move: Move) -> tupl
         if a.machine == machine.uuid
         and a.state is AgreementState.OPEN
         and a.made > move.changed
-        and a.label in {"", *labels}
+        and any(carries(draft, a, label) for label in labels)
     ]
     return announced(draft, ctx, machine, move, newer)
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from bot.domain.hours import DAY, local, wall
+from bot.domain.leases.common import carries
 from bot.domain.lifecycle import UNDER_WAY, comes_on
 from bot.domain.model import (
     BOT,
@@ -504,7 +505,7 @@ def usable(books: Books, machine: MachineId, label: str | None, now: datetime, p
     takes = usual(books.machines.get(machine), policy)
     found = []
     for agreement in open_agreements(books, machine):
-        if label is not None and agreement.label not in ("", label):
+        if label is not None and not carries(books, agreement, label):
             continue
         coming = next_window([agreement], machine, now, takes, policy) or _under_way(books, agreement)
         put_off = agreement.window is not None and any(s.start == agreement.window.start for s in agreement.skips)

@@ -1,0 +1,43 @@
+"""What is given back "when done" goes when nothing runs, whatever else was agreed before."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain import leases
+from bot.domain.model import Job, LeaseState
+from tests.domain.world import MONDAY_10, World
+
+MIN = timedelta(minutes=1)
+TRAINING = (Job("ada", "python train.py", MONDAY_10, True),)
+
+
+def given_back(before: str, after: str = "") -> World:
+    """ada's machine trains; a time was agreed, then her card was given back when done, and perhaps another time was agreed after that."""
+    world = World()
+    world.give("vm-python", ("T4-1",), "3d")
+    world.vms["vm-python"].jobs = TRAINING
+    world.agree("ada", "vm-python", before)
+    world.pass_time(2 * MIN, MIN)
+    world.do(lambda d: leases.release(d, d.leases["1"], None, "ada"))
+    world.agree("ada", "vm-python", "when done", label="1")
+    if after:
+        world.pass_time(2 * MIN, MIN)
+        world.agree("ada", "vm-python", after)
+    return world
+
+
+def test_a_time_that_was_agreed_before_does_not_end_its_work() -> None:
+    world = given_back("any time today")
+    world.pass_time(timedelta(hours=2), MIN)
+    assert "shutdown" not in world.acts("vm-python") and world.lease("1").state is LeaseState.RETURNING
+    world.vms["vm-python"].jobs, world.vms["vm-python"].free_since = (), world.now
+    world.until(lambda: world.lease("1").state is LeaseState.ENDED, timedelta(hours=1))
+
+
+@pytest.mark.parametrize("after", ["any time today"])
+def test_a_time_that_is_agreed_after_that_is_a_new_word(after: str) -> None:
+    world = given_back("tonight", after)
+    world.until(lambda: "shutdown" in world.acts("vm-python"), timedelta(hours=2), MIN)
