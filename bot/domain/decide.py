@@ -66,7 +66,7 @@ def decide(
     pool.settle(draft, sight, policy)
     sight = Sight(draft.cards, seen, readings)  # cards that were just named
     _hold_now(draft, policy)
-    windows.settle(draft, readings, policy)
+    windows.settle(draft, readings, policy, sight)
     moves.settle(draft, Round(sight, policy, run, acting, last_look, people))
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)

@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from bot.domain.hours import DAY, local, wall
 from bot.domain.model import Agreement, AgreementKind, AgreementState, Machine, MachineId, Pattern, Reading, Window
 from bot.domain.policy import Policy
-from bot.domain.speakers import two_speak
+from bot.domain.speakers import doubted, two_speak
 from bot.domain.times import night
 
 LOOK_AHEAD = 15
@@ -136,11 +136,13 @@ def now_window(at: datetime, policy: Policy) -> Window:
     return Window(at, at + policy.now_within + policy.now_lasts)
 
 
-def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool | None, str]:
+def works(reading: Reading | None, now: datetime, policy: Policy, cards: int = 0) -> tuple[bool | None, str]:
     """Whether somebody works in a guest, and who or what, in words. None: it cannot be seen from here.
 
     Jobs, logins and a card that computes count; a machine that only serves its own desktop has none of them. What is left out of a word is
     not known: it never says that nothing runs.
+
+    :param cards: how many vCenter shows in the running machine: who sees fewer may be another one (a clone), or blind
     """
     if reading is None:
         return None, "no word from inside"
@@ -157,6 +159,10 @@ def works(reading: Reading | None, now: datetime, policy: Policy) -> tuple[bool 
         return None, "its agent does not tell what runs in it"
     if two_speak(reading, now):
         return None, "two guests speak for it"
+    if doubted(reading, now):
+        return None, "two guests spoke for it within a day"
+    if reading.cards < cards:
+        return None, f"its guest sees {reading.cards} of {cards} cards"
     parts = [f"{job.name} ({job.user})" for job in reading.jobs[:2]]
     parts += [f"{len(reading.jobs) - 2} more"] if len(reading.jobs) > 2 else []
     parts += ["its card computes"] if reading.computes and not any(job.gpu for job in reading.jobs) else []

@@ -27,18 +27,22 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import now_window
 from bot.domain.policy import Policy
-from bot.domain.speakers import two_speak
+from bot.domain.sight import Sight
+from bot.domain.speakers import doubted, two_speak
 from bot.domain.spoken import lasting_words
 
 OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
 """Leases that are over."""
 
 
-def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy) -> None:
+def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy, sight: Sight | None = None) -> None:
     """Bring all open agreements up to date: lost ground, reached purpose, time over, and `when done`."""
     for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
         if agreement.state is AgreementState.OPEN:
-            _settle_one(draft, agreement, readings.get(agreement.machine), policy)
+            word = readings.get(agreement.machine)
+            if word is not None and (doubted(word, draft.now) or (sight and word.cards < sight.cards_of(word.machine))):
+                word = None  # it may be another machine's (a clone), or be blind: it does not say that nothing runs
+            _settle_one(draft, agreement, word, policy)
 
 
 def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:

@@ -108,6 +108,10 @@ class Sight:
             return False
         return host.bound.get(card.pci) == uuid or not host.bound
 
+    def cards_of(self, uuid: MachineId) -> int:
+        """How many of the books' cards the running machine has, as far as can be seen."""
+        return sum(self.works_on(card, uuid) for card in self._cards.values())
+
     # ---- guests
 
     def word(self, uuid: MachineId, now: datetime, stale: timedelta, since: datetime | None = None) -> Reading | None:

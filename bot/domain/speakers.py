@@ -15,6 +15,16 @@ RIVALS = timedelta(minutes=10)
 is listened to, the other one is."""
 
 
+DOUBTED = timedelta(hours=24)
+"""So long after two guests were last heard neither's word lets a machine be restarted, or a card be taken: that one is silent does not
+tell which of them is the machine. A new token ends it."""
+
+
+def doubted(reading: Reading, now: datetime) -> bool:
+    """Whether nobody knows that who speaks is the machine itself, as two spoke not long ago."""
+    return reading.rivals is not None and abs(now - reading.rivals) <= DOUBTED
+
+
 def two_speak(reading: Reading, now: datetime) -> bool:
     """Whether two guests speak for its machine, so that neither is believed."""
     return (

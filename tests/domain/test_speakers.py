@@ -11,7 +11,7 @@ from bot.domain.news import NewsKind
 from bot.domain.occurrences import works
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
-from bot.domain.speakers import RIVALS, counts, two_speak
+from bot.domain.speakers import DOUBTED, RIVALS, counts, two_speak
 from tests.domain.world import World
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -56,13 +56,17 @@ def test_an_exporter_cannot_say_that_nothing_runs() -> None:
         (RIVALS + timedelta(seconds=1), True),
         (-RIVALS, False),  # the bot's clock went back
         (-RIVALS - MIN, True),
+        (DOUBTED, True),
+        (DOUBTED + MIN, True),
+        (-DOUBTED - MIN, True),
         (None, True),
     ],
 )
 def test_two_guests_are_not_believed_for_as_long_by_any_rule(ago: timedelta | None, believed: bool) -> None:
     word = replace(AGENT, rivals=NOW - ago if ago is not None else None)
     assert two_speak(word, NOW) is not believed
-    assert (works(word, NOW, Policy())[0] is False) is believed
+    restarts = ago is None or abs(ago) > DOUBTED  # who is silent now may be the machine itself
+    assert (works(word, NOW, Policy())[0] is False) is restarts
     assert (Sight({}, None, {"uuid-1": word}).word("uuid-1", NOW, STALE) is not None) is believed
     assert minutes_of(word)[0].rivals is not believed
 

@@ -8,6 +8,9 @@ import pytest
 
 from bot.domain.inside import Check
 from bot.domain.model import Reading
+from bot.domain.occurrences import works
+from bot.domain.policy import Policy
+from bot.domain.speakers import doubted, two_speak
 from bot.edges.store import SqlStore, intake, open_store
 from tests.edges.store_builders import M1, NOW, reading
 
@@ -65,7 +68,21 @@ def test_a_clone_with_its_sources_token(store: SqlStore) -> None:
     assert now(store).rivals is not None
     for n in range(16, 26):
         assert store.take_reading(reading(n, at=NOW + n * MIN))
-    assert now(store).rivals is None, "for ten minutes there was one alone"
+    assert not two_speak(now(store), NOW + 25 * MIN), "for ten minutes there was one alone"
+    assert works(now(store), NOW + 25 * MIN, Policy()) == (None, "two guests spoke for it within a day")
+    store.set_token(M1, "new", NOW)
+    assert now(store).rivals is None and works(now(store), NOW + 25 * MIN, Policy())[0] is False
+
+
+def test_a_day_after_two_spoke_it_is_over_and_nothing_runs_only_since_the_same_cards_are_seen(store: SqlStore) -> None:
+    store.take_reading(reading(1, skew_s=0))
+    store.take_reading(reading(1, at=NOW + 30 * S, skew_s=0))
+    store.take_reading(reading(2, at=NOW + 24 * 60 * MIN))
+    assert doubted(now(store), now(store).at)
+    store.take_reading(reading(3, at=NOW + 24 * 60 * MIN + MIN))
+    assert now(store).rivals is None and now(store).free_since == NOW + 24 * 60 * MIN
+    store.take_reading(reading(4, at=NOW + 24 * 60 * MIN + 2 * MIN, cards=0))
+    assert now(store).free_since == now(store).at, "another one, or one that sees less"
 
 
 def test_a_replay_is_no_rival(store: SqlStore) -> None:
@@ -108,7 +125,7 @@ def test_a_clock_that_was_set_back_blocks_nobody(store: SqlStore) -> None:
     assert store.take_reading(reading(2, "boot-2", at=NOW))
     assert now(store).rivals == NOW, "as of now"
     assert store.take_reading(reading(3, "boot-2", at=NOW + 11 * MIN))
-    assert now(store).rivals is None
+    assert not two_speak(now(store), NOW + 11 * MIN)
     assert store.take_reading(reading(1, "boot-3", at=NOW + 12 * MIN))
     assert now(store).boot_id == "boot-3"
 

@@ -16,6 +16,7 @@ from bot.domain.leases.acts import release
 from bot.domain.leases.common import Round, ask_window
 from bot.domain.model import Lease, LeaseState, Person, Reading
 from bot.domain.news import News, NewsKind
+from bot.domain.speakers import doubted
 from bot.domain.times import Which, WindowWish
 
 LENT = (LeaseState.ACTIVE, LeaseState.RETURNING)
@@ -81,6 +82,8 @@ def _done(draft: Draft, ctx: Round, lease: Lease) -> None:
     said = word.done_at if word is not None else None
     if word is None or said is None or lease.active_since is None or said <= lease.active_since:
         return
+    if doubted(word, draft.now) or word.cards < ctx.sight.cards_of(lease.machine):
+        return  # it may be said in another machine: a clone with its token
     if said <= lease.changed:
         return  # whoever kept it, or made it longer, since then knew better
     if said > draft.now or (lease.done_heard is not None and said <= lease.done_heard):

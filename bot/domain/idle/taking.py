@@ -126,7 +126,7 @@ def _nothing_runs(draft: Draft, ctx: Round, machine: Machine, slots: tuple[SlotI
     """Whether a restart that only the bot wants disturbs nobody: nothing runs in the machine, as in "when nothing runs", and no card that
     stays was at work of late. Whoever agreed to a restart agreed to one that somebody asks for, not that it ends their work by itself."""
     word = ctx.sight.readings.get(machine.uuid)
-    if word is None or windows.works(word, draft.now, ctx.policy)[0] is not False:
+    if word is None or windows.works(word, draft.now, ctx.policy, ctx.sight.cards_of(machine.uuid))[0] is not False:
         return False
     if draft.now - word.at > WORDS_MISSED * timedelta(seconds=word.interval_s):
         return False  # what it did since then may be on its way

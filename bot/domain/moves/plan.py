@@ -358,7 +358,7 @@ def may_use(
     if agreement.even_if_busy:
         return True, None
     # Not the word alone: why it is none is said to the owners.
-    works, what = windows.works(sight.readings.get(machine.uuid), draft.now, policy)
+    works, what = windows.works(sight.readings.get(machine.uuid), draft.now, policy, sight.cards_of(machine.uuid))
     return works is False, what
 
 

@@ -18,7 +18,7 @@ from bot.domain.minutes import minutes_of
 from bot.domain.model import MachineId, Reading
 from bot.domain.orders import ENDS, Order
 from bot.domain.policy import IdlePolicy
-from bot.domain.speakers import RIVALS
+from bot.domain.speakers import DOUBTED, RIVALS
 from bot.edges.store import minutes
 from bot.edges.store.codec import from_text
 from bot.edges.store.pen import put, say
@@ -182,7 +182,7 @@ def _rival(reading: Reading, last: Reading) -> Taken:
 
 def _still_rivals(last: Reading | None, now: datetime) -> datetime | None:
     """When two were last heard, if that still counts; a time that lies ahead, by a clock that was set back since, is now."""
-    if last is None or last.rivals is None or now - last.rivals > RIVALS:
+    if last is None or last.rivals is None or now - last.rivals > DOUBTED:
         return None
     return min(last.rivals, now)
 
@@ -200,7 +200,13 @@ def free_since(last: Reading | None, new: Reading) -> datetime | None:
     if new.jobs or new.computes or not new.inside or not new.tells_work:
         return None
     late = new.late_s > SILENCE.total_seconds()  # what it says of then is not what is now
-    if last is None or last.free_since is None or late or not timedelta() <= new.at - last.at <= SILENCE:
+    if (
+        last is None
+        or last.free_since is None
+        or late
+        or new.cards != last.cards
+        or not timedelta() <= new.at - last.at <= SILENCE
+    ):
         return new.at
     return max([last.free_since, *(x.pressed for x in new.logins if x.pressed is not None)])
 

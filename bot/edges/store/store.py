@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -278,8 +279,12 @@ class SqlStore:
     # ---- guests
 
     def set_token(self, machine: MachineId, digest: str, now: datetime) -> None:
-        """Replace a machine's token by its digest (hex SHA-256)."""
+        """Replace a machine's token by its digest (hex SHA-256). That two spoke with the old one is over."""
         with self._writing() as (connection, _):
+            last = intake.latest(connection, {machine}).get(machine)
+            if last is not None and last.rivals is not None:
+                intake.keep(connection, {machine: to_text(replace(last, rivals=None), lean=True)})
+                beside.moved(connection, beside.READINGS)
             put(connection, TOKEN, [{"machine": machine, "digest": digest, "at": now}])
             beside.moved(connection, beside.TOKENS)
 

@@ -17,6 +17,7 @@ from typing import Protocol
 from fastapi.concurrency import run_in_threadpool
 
 from bot.domain.model import MachineId, Reading
+from bot.domain.speakers import two_speak
 from bot.edges.telemetry.push.told import to_reading
 from bot.edges.telemetry.push.wire import ReadingIn
 from bot.service.ports import Heard, StoreTrouble
@@ -181,5 +182,5 @@ def matters(before: Reading | None, now: Reading) -> bool:
 
 
 def _facts(r: Reading) -> tuple[object, ...]:
-    said = (r.done_at, r.check_at, r.rivals is None)
+    said = (r.done_at, r.check_at, two_speak(r, r.at))
     return (r.boot_id, r.cards, bool(r.jobs) or r.computes, bool(r.logins), r.faults, r.stopping, r.no_driver, *said)
