@@ -13,7 +13,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-JOBS ?= 2
+JOBS ?= 3
 ARGS ?=
 SPEED ?=
 STORY ?=

@@ -86,6 +86,22 @@ def test_another_uuid_than_the_known_one_is_told_to_the_admins_and_not_believed(
     assert world.books.watches["T4-1"].why == "the guest does not list it"
 
 
+@pytest.mark.parametrize("power", [Power.ON, Power.OFF])
+def test_a_word_of_before_a_restart_that_names_a_card_of_before_is_no_other_card(power: Power) -> None:
+    """The bot was away while a card came out: the guest's last word still names it, and is not old yet."""
+    world = told()
+    run(world, 2 * MIN)
+    world.give("vm-python", ("T4-2",), "3d")
+    run(world, 2 * MIN)
+    vm, before = world.vms["vm-python"], world.readings()["uuid-vm-python"]
+    assert {d.uuid for d in before.devices} == {world.card("T4-1").uuid, world.card("T4-2").uuid}
+    vm.cards, vm.power, vm.boot = {world.card("T4-2").pci}, power, world.now + timedelta(seconds=20)
+    world.words["uuid-vm-python"] = {"devices": before.devices, "at": before.at, "boot_id": before.boot_id}
+    vm.boot_takes = timedelta()
+    run(world, 1 * MIN)
+    assert not world.told(NewsKind.OTHER_CARD)
+
+
 @pytest.mark.parametrize("fields", [{"virtual": "vgpu"}, {"uuid": "MIG-1"}])
 def test_vgpu_and_mig_belong_to_the_machine_and_are_not_learnt(fields: dict[str, Any]) -> None:
     world = Told(policy=NUDGING)

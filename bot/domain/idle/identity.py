@@ -14,9 +14,9 @@ from bot.domain.draft import Draft
 from bot.domain.idle.common import WATCHED, watch_of
 from bot.domain.idle.verdict import BARE
 from bot.domain.inside import Device
-from bot.domain.leases.common import Round
+from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import Card, Lease, MachineId, Reading, SlotId
+from bot.domain.model import Card, Lease, MachineId, Power, Reading, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 
@@ -66,6 +66,8 @@ def pair(
     found = {uuid: known[uuid].name for uuid in own if uuid in known}
     rest = [c for c in here if c.name not in found.values()]
     strange = [d for d in devices if d.uuid not in found]
+    if not _of_one_time(draft, ctx, machine):
+        return {uuid: slot for uuid, slot in found.items() if slot in lent}
     for device in strange:
         elsewhere = next((c for c in draft.cards.values() if c.uuid == device.uuid), None)
         if elsewhere is not None:
@@ -81,6 +83,14 @@ def pair(
             draft.put(replace(draft.cards[new[0].name], uuid=strange[0].uuid))
             draft.log("bot", "card.learnt", new[0].name, strange[0].uuid)
     return {uuid: slot for uuid, slot in found.items() if slot in lent}
+
+
+def _of_one_time(draft: Draft, ctx: Round, machine: MachineId) -> bool:
+    """Whether the guest's word and the look tell of the same boot. A word of before a restart names the cards of before."""
+    word = ctx.sight.word(machine, draft.now, ctx.policy.reading_stale)
+    if word is None or under_way(draft, machine) or not fresh(draft, ctx.sight, machine):
+        return False
+    return ctx.sight.power(machine) is Power.ON and not ctx.sight.started_after(machine, word.at)
 
 
 def _here(

@@ -115,7 +115,7 @@ def _no_driver(t: Telling, no_driver: str) -> Reply:
 def other_card(t: Telling) -> Reply:
     """A guest names another card than the one that is known."""
     return say(
-        head(f"{t.vm} sees another card than I know as ", t.cards, why_tail(t.item.reason)),
+        head(f"{t.vm} sees another card than I know", " as " if t.slots else "", t.cards if t.slots else "", why_tail(t.item.reason)),
         _lent(t),
         ln("Was it exchanged in the host, or does another machine speak here (a clone)? Nothing was changed; what it reports is not counted for that card."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
