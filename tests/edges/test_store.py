@@ -1,7 +1,7 @@
 """The store on each database: what is recorded is read, by whoever asks, and what may not be is refused."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
-from bot.edges.store import Conflict, SqlStore, StoreError, open_store, upgrade
+from bot.edges.store import Conflict, SqlStore, StoreError, upgrade
 from tests.edges.store_builders import (
     CARDS,
     M1,
@@ -56,25 +56,6 @@ def url(kind: str, databases: Databases, tmp_path: Path) -> str:  # noqa: F811
 @pytest.fixture
 def clock() -> Hands:
     return Hands()
-
-
-@pytest.fixture
-def opened(url: str, clock: Hands) -> Iterator[Callable[[], SqlStore]]:
-    """Opens stores on the one database, as other processes would, and closes them."""
-    stores: list[SqlStore] = []
-
-    def opens() -> SqlStore:
-        stores.append(open_store(url, now=clock))
-        return stores[-1]
-
-    yield opens
-    for store in stores:
-        store.close()
-
-
-@pytest.fixture
-def store(opened: Callable[[], SqlStore]) -> SqlStore:
-    return opened()
 
 
 @pytest.fixture

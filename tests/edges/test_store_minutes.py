@@ -3,7 +3,7 @@
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bot.domain.draft import Changes
 from bot.domain.inside import Device, Hour, Minute
 from bot.domain.minutes import minutes_of
 from bot.domain.model import Reading
-from bot.edges.store import SqlStore, open_store, tidy, upgrade
+from bot.edges.store import SqlStore, tidy, upgrade
 from tests.edges.store_builders import M1, M2, MACHINES, NOW, H, Hands, furnish, reading
 from tests.edges.store_servers import Databases, databases  # noqa: F401
 
@@ -30,23 +30,10 @@ def clock() -> Hands:
 
 
 @pytest.fixture
-def opened(kind: str, databases: Databases, tmp_path: Path, clock: Hands) -> Iterator[Callable[[], SqlStore]]:  # noqa: F811
+def url(kind: str, databases: Databases, tmp_path: Path) -> str:  # noqa: F811
     url = databases.fresh(kind, tmp_path)
     upgrade(url)
-    stores: list[SqlStore] = []
-
-    def opens() -> SqlStore:
-        stores.append(open_store(url, now=clock))
-        return stores[-1]
-
-    yield opens
-    for store in stores:
-        store.close()
-
-
-@pytest.fixture
-def store(opened: Callable[[], SqlStore]) -> SqlStore:
-    return opened()
+    return url
 
 
 def said(seq: int, at: datetime, *devices: Device, **more: object) -> Reading:
