@@ -173,11 +173,11 @@ class FakeLab:
         if vm.power is not Power.OFF:
             raise Again("the machine is on", timedelta(seconds=1))
         taken = {pci for other in self.vms.values() if other is not vm and not other.gone for pci in other.cards}
-        if taken & set(step.put):
+        if taken & set(step.put_pci):
             raise NeedsPerson("another machine has that card")
         before = Before(vm.reservation_mb, vm.locked)
-        vm.cards = [pci for pci in vm.cards if pci not in step.take]
-        vm.cards += [pci for pci in step.put if pci not in vm.cards]
+        vm.cards = [pci for pci in vm.cards if pci not in step.take_pci]
+        vm.cards += [pci for pci in step.put_pci if pci not in vm.cards]
         vm.locked = bool(vm.cards)
         vm.reservation_mb = 65536 if vm.cards else (step.reservation_mb or 0)
         return before

@@ -66,7 +66,7 @@ class House:
         self.store.keep_look(seen)
         with self.store.transaction() as transaction:
             draft = Draft(transaction.books(), self.clock.now())
-            pool.settle(draft, Sight(draft.cards, seen, {}), self.policy)
+            pool.settle(draft, Sight(draft, seen, {}), self.policy)
             transaction.record(draft.changes(), ())
         for name, owner in owners.items():
             reply = self.say("dana", f"machine add {name} owners @{owner}")

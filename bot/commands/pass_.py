@@ -34,6 +34,6 @@ def run(ctx: Context) -> Reply:
     if not labels and not offered:
         raise NotPossible(what="pass", why="nothing is offered to you now")
     request = ctx.request_of(labels[0]) if labels else ctx.only(offered, "offer")
-    sight = Sight(ctx.draft.cards, ctx.seen, ctx.readings)
+    sight = Sight(ctx.draft, ctx.seen, ctx.readings)
     passed = planner.pass_(ctx.draft, sight, request, ctx.person, ctx.policy)
     return words.passed(ctx.scene(), passed)

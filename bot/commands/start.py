@@ -28,7 +28,7 @@ def run(ctx: Context) -> Reply:
     admin = ctx.person.id in set(ctx.people.admins())
     named = ctx.machine_named(heard.machine) if admin and heard.machine else None
     machine = named or ctx.own_machine(heard.machine)
-    if ctx.seen is not None and Sight(ctx.draft.cards, ctx.seen, ctx.readings).power(machine.uuid) is Power.ON:
+    if ctx.seen is not None and Sight(ctx.draft, ctx.seen, ctx.readings).power(machine.uuid) is Power.ON:
         raise NotPossible(what="start", why=f"{machine.name} is on already")
     moves.start(ctx.draft, machine, ctx.person.id, admin=admin)
     return words.started(ctx.scene(), machine)

@@ -70,7 +70,16 @@ class Numbers:
         return found, mistakes
 
 
-POLICY = Numbers("policy", Policy(), {"kinds": '[kinds] with "10de:1eb8" = "T4"', "idle": "[idle] with nudge = true"})
+POLICY = Numbers(
+    "policy",
+    Policy(),
+    {
+        "kinds": '[kinds] with "10de:1eb8" = "T4"',
+        "idle": "[idle] with nudge = true",
+        "vgpu_counts": '[vgpu.counts] with "grid_t4-8q" = 2',
+        "vgpu_profiles": '[vgpu] with profiles = ["grid_t4-8q"]',
+    },
+)
 IDLE = Numbers("idle", IdlePolicy(), {})
 NUMBERS = {numbers.section: numbers for numbers in (POLICY, IDLE)}
 """The sections of numbers."""

@@ -62,9 +62,9 @@ def decide(
         draft.tell(News(NewsKind.CLOCK_JUMP, ADMINS, once=draft.now.isoformat(), reason=why))
     acting = policy.level == "act" and not draft.paused and not jumped
 
-    sight = Sight(draft.cards, seen, readings)
+    sight = Sight(draft, seen, readings)
     pool.settle(draft, sight, policy)
-    sight = Sight(draft.cards, seen, readings)  # cards that were just named
+    sight = Sight(draft, seen, readings)  # cards that were just named
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy, sight)
     moves.settle(draft, Round(sight, policy, run, acting, last_look, people))

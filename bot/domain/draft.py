@@ -30,6 +30,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
+from bot.domain.slots import card_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -128,6 +129,10 @@ class Draft:
     def remove(self, machine: Machine) -> None:
         """Take a machine out."""
         del self._values[Machine][machine.uuid]
+
+    def card(self, slot: SlotId) -> Card:
+        """The card that a slot is of."""
+        return card_of(self, slot)
 
     def number(self, counter: str) -> int:
         """The next number of a counter: ``number``, ``move`` or ``agreement``."""

@@ -7,7 +7,7 @@ It never guesses: what is not understood is handed back in ``rest``, in order, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
@@ -138,14 +138,15 @@ def hear(
     zone: str,
     policy: Policy,
     *,
-    kinds: Iterable[str],
+    kinds: Mapping[str, str],
     machines: Iterable[str],
     cards: Iterable[str],
     bare: Bare = Bare.WINDOW,
 ) -> Heard:
     """Sort the words after a verb. Raises Unclear, BadCount, InThePast, TooLong, each with an example that works.
 
-    ``kinds``, ``machines`` and ``cards`` are the names that exist; case does not matter. ``bare`` says what a time is that has no word
+    ``kinds`` are what can be asked for, by the lower-case words that mean it; ``machines`` and ``cards`` are the names that exist; case does
+    not matter. ``bare`` says what a time is that has no word
     before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
     """
     before, because = split_because(text)
@@ -174,8 +175,8 @@ def hear(
 class _Names:
     """The names that exist, by their lower case."""
 
-    def __init__(self, kinds: Iterable[str], machines: Iterable[str], cards: Iterable[str]) -> None:
-        self.kinds = {name.lower(): name for name in kinds}
+    def __init__(self, kinds: Mapping[str, str], machines: Iterable[str], cards: Iterable[str]) -> None:
+        self.kinds = dict(kinds)
         self.machines = {" ".join(visible(name).lower().split()): name for name in machines}
         self.cards = {name.lower(): name for name in cards}
 

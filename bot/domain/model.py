@@ -34,6 +34,35 @@ class Mode(StrEnum):
     VGPU = "vgpu"  # NVIDIA vGPU, by profile
 
 
+@dataclass(frozen=True, order=True)
+class FixedCard:
+    """In a machine's settings: the card at one PCI address of its host."""
+
+    pci: str  # 0000:3b:00.0
+
+
+@dataclass(frozen=True, order=True)
+class DynamicCard:
+    """In a machine's settings: any card of its host with these ids and this label (Dynamic DirectPath I/O). Which one shows when it runs."""
+
+    ids: str  # vendor:device, lower hex: 10de:1eb8
+    label: str = ""  # as the host's admin wrote it; "" any
+
+
+@dataclass(frozen=True, order=True)
+class Vgpu:
+    """In a machine's settings: a part of a card, by the host's own name for it. Which card shows when it runs."""
+
+    profile: str  # grid_t4-8q, exactly as the host lists it
+
+
+Unplaced = DynamicCard | Vgpu
+"""Devices that name no card."""
+
+Assignment = FixedCard | DynamicCard | Vgpu
+"""What a machine's settings say of one device: exactly one mode."""
+
+
 class AsideWhy(StrEnum):
     """Who took a card out of the pool."""
 
@@ -67,9 +96,13 @@ class Card:
     doubted: bool = False  # books, vCenter and guest differed; not granted again before it is healed
     shared: tuple[MachineId, ...] = ()  # the machines whose settings all name it, as told; empty: no more than one
     shared_since: datetime | None = None  # when that was told: the key of its message
-    uuid: str = ""  # as guests call it (GPU-…); learnt when a guest first sees it alone, and kept
+    uuid: str = ""  # as guests call it (GPU-…); learnt of whole cards when a guest first sees it alone, and kept
     ecc: bool | None = None  # its ECC mode when first seen in a guest: how it should be
     mig: bool | None = None  # its MIG mode when first seen
+    ids: str = ""  # vendor:device, as last seen
+    label: str = ""  # of a dynamic card: what its host's admin called it
+    profiles: tuple[tuple[str, int], ...] = ()  # of a vGPU card: what it may be cut into, and how many of each
+    consolidates: bool = False  # of a vGPU card: its host fills one card before the next; else it spreads
 
 
 @dataclass(frozen=True)
@@ -334,6 +367,9 @@ class Call:
     puts: tuple[Wish, ...] = ()  # of a change: what is put on
     takes: tuple[Wish, ...] = ()  # of a change: what is taken off
     empties: bool = False  # of a change: its machine has no card left after it, so its memory need not stay locked
+    had: tuple[
+        Unplaced, ...
+    ] = ()  # of a change: devices that name no card, as its machine had them when it was decided
 
     @property
     def goes_again(self) -> bool:
@@ -473,7 +509,11 @@ class SeenCard:
     pci: str  # 0000:3b:00.0
     ids: str  # vendor:device, lower hex: 10de:1eb8
     name: str  # vendor's name
-    active: bool  # passthrough really in effect
+    active: bool  # it can be given: passthrough, or sharing, is really in effect
+    mode: Mode = Mode.FIXED  # how its host gives it, by the settings of host and site
+    label: str = ""  # what its host's admin called it, for Dynamic DirectPath I/O
+    profiles: tuple[str, ...] = ()  # of a vGPU card: names of what its host offers of it
+    trouble: str = ""  # why it cannot be given though it is there, in words
 
 
 @dataclass(frozen=True)
@@ -487,6 +527,10 @@ class SeenHost:
     maintenance: bool  # in maintenance mode: nothing is granted there
     cards: tuple[SeenCard, ...] = ()  # its GPUs
     bound: Mapping[str, MachineId] = field(default_factory=dict)  # PCI address -> machine that runs with it now
+    sharing: Mapping[str, tuple[MachineId, ...]] = field(
+        default_factory=dict
+    )  # PCI address of a vGPU card -> machines that run with a part of it, one entry a part
+    consolidates: bool = False  # it places vGPUs on one card until that is full; else it spreads them
 
 
 @dataclass(frozen=True)
@@ -500,6 +544,8 @@ class SeenMachine:
     power: Power  # power state
     cards: tuple[str, ...] = ()  # PCI addresses in its settings (fixed devices)
     foreign: int = 0  # other PCI devices that we do not touch
+    unplaced: tuple[Unplaced, ...] = ()  # devices in its settings that name no card: dynamic ones and vGPUs
+    hardware: int = 0  # hardware version, 19 of vmx-19; 0 not told
     boot: datetime | None = None  # boot time by vCenter's clock
     template: bool = False  # cannot be powered on
     question: str = ""  # a pending question blocks it
@@ -602,6 +648,10 @@ class Books:
     )  # of messages with `idle:` in their key: when each last went out, by that key
     numbers: Mapping[str, int] = field(default_factory=dict)  # last used: "number", "move", "agreement"
     paused: str = ""  # who paused, and why; "" acting
+
+    def card(self, slot: SlotId) -> Card:
+        """The card that a slot is of (`slots`)."""
+        return self.cards[slot.partition(".")[0]]
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class NewsKind(StrEnum):
     ENDED = "ended"  # the lease is over (`reason`)
     FAILED = "failed"  # a device was lost (`reason`)
     CARD_ASIDE = "card_aside"  # a card was taken out of the pool (`reason`)
+    CARD_CHANGED = "card_changed"  # its host gives a lent card in another mode (`reason`)
     DIFFERENCE = "difference"  # books, vCenter and guest differ (`reason`)
     STRANGER = "stranger"  # a device without a lease on a registered machine
     SHARED_SETTING = "shared_setting"  # two machines' settings name one card

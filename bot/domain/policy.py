@@ -45,6 +45,10 @@ class Policy:
     """All limits and durations. Each field: unit in its type, reason in its note."""
 
     zone: str = "Europe/Berlin"  # the site's zone
+    vgpu_counts: Mapping[str, int] = field(
+        default_factory=dict
+    )  # profile -> how many a card holds, over the table of `vgpu`
+    vgpu_profiles: frozenset[str] = frozenset()  # those that may be asked for; empty: all that can compute
     working_days: frozenset[int] = frozenset({0, 1, 2, 3, 4})  # Monday to Friday
     working_start: time = time(9)  # people's own zone
     working_end: time = time(18)

@@ -6,7 +6,7 @@ what does not fit the books; it gives nothing to anybody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import replace
 
 from bot.domain.draft import Draft
@@ -21,17 +21,23 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     MachineId,
+    Mode,
     PersonId,
     Power,
+    SeenCard,
     SeenHost,
     SeenMachine,
+    SlotId,
     Turn,
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
 from bot.domain.queue import WAITING
+from bot.domain.seats import running_on
 from bot.domain.sight import Sight
+from bot.domain.slots import booked, card_name, equal, parts
+from bot.domain.vgpu import lendable
 
 LOOKS_TO_BE_GONE = 2
 """Complete looks in a row in which something is missing before it is believed gone."""
@@ -166,30 +172,149 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     if sight.seen is None:
         return
     for host in sight.seen.hosts:
-        _host(draft, sight, host, policy.kinds)
+        _host(draft, sight, host, policy)
     for machine in list(draft.machines.values()):
         _machine(draft, sight, machine)
+    reseat(draft, Sight(draft, sight.seen, sight.readings))
+    sight = Sight(
+        draft, sight.seen, sight.readings
+    )  # with the cards that were just named, and the devices where they run
     for card in list(draft.cards.values()):
-        _fits(draft, sight, card, policy)
+        if card.mode is Mode.VGPU:
+            _parts_fit(draft, sight, card)
+        else:
+            _fits(draft, sight, card, policy)
 
 
-def _host(draft: Draft, sight: Sight, host: SeenHost, kinds: Mapping[str, str]) -> None:
-    """Name new cards by first sight; say once a day that a host is away."""
+def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
+    """Name new cards by first sight, and follow how their host gives them; say once a day that a host is away."""
     known = {c.pci: c for c in draft.cards.values() if (c.vcenter, c.host) == (host.vcenter, host.id)}
     for seen in sorted(host.cards, key=lambda c: c.pci):
-        kind = kinds.get(seen.ids)
+        kind = policy.kinds.get(seen.ids)
         if seen.pci in known:
-            if known[seen.pci].host_name != host.name:
-                draft.put(replace(known[seen.pci], host_name=host.name))
+            _follow(draft, known[seen.pci], host, seen, policy)
         elif kind is not None and seen.active:
             taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
-            card = Card(f"{kind}-{max(taken, default=0) + 1}", host.vcenter, host.id, host.name, seen.pci, kind)
+            name = f"{kind}-{max(taken, default=0) + 1}"
+            card = as_seen(Card(name, host.vcenter, host.id, host.name, seen.pci, kind), host, seen, policy)
             draft.put(card)
             draft.log(BOT, "card.seen", card.name, f"{host.name} {seen.pci}")
     if known and (not host.connected or host.maintenance):
         why = "is in maintenance mode" if host.connected else "is not connected to its vCenter"
         once = f"{host.vcenter}:{host.id}:{draft.now.date()}"
         draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=f"{host.name} {why}"))
+
+
+def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
+    """The card as its host gives it now."""
+    return replace(
+        card,
+        host_name=host.name,
+        mode=seen.mode,
+        ids=seen.ids,
+        label=seen.label if seen.mode is Mode.DYNAMIC else "",
+        profiles=lendable(seen.profiles, policy.vgpu_counts, policy.vgpu_profiles) if seen.mode is Mode.VGPU else (),
+        consolidates=host.consolidates,
+    )
+
+
+def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> None:
+    """Take over what changed of a card. How it is given is an admin's to change, and waits until nobody has it: what is lent was lent so."""
+    fresh = as_seen(card, host, seen, policy)
+    other = (fresh.mode, fresh.label, fresh.ids) != (card.mode, card.label, card.ids)
+    if other and card.ids and booked(draft, card.name):
+        once = f"{card.name}:{seen.mode}:{seen.label}"
+        why = f"{host.name} gives it another way now ({seen.mode}), and it is lent or kept for somebody"
+        draft.tell(News(NewsKind.CARD_CHANGED, ADMINS, once=once, slots=(card.name,), reason=why))
+        fresh = replace(card, host_name=host.name)
+    if not host.connected:
+        fresh = replace(card, host_name=host.name)  # what it offers is not known now
+    if fresh != card:
+        draft.put(fresh)
+        if other and card.ids:
+            draft.log(BOT, "card.changed", card.name, f"given as {seen.mode} {seen.label}".strip())
+
+
+def reseat(draft: Draft, sight: Sight) -> None:
+    """Follow where devices that name no card really run: the host chose at power-on, and the books only foresaw it.
+
+    A slot is changed for a free one on the card that it runs on, or with another that does not run there.
+    """
+    for label in sorted(draft.leases):
+        lease = draft.leases[label]
+        if lease.state not in (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING):
+            continue
+        for slot in lease.slots:
+            card = draft.card(slot)
+            if card.mode is Mode.FIXED or not sight.works_on(slot, lease.machine):
+                continue
+            other = _runs_on(draft, sight, lease, card)
+            if other is not None:
+                _change_seat(draft, draft.leases[label], slot, other)
+
+
+def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | None:
+    """A slot on a card that the lease's machine runs with beyond what the books seat there; None: it is seated where it runs."""
+    host = sight.host(card.name)
+    on = Counter(
+        c.name for c in draft.cards.values() if equal(c, card) for uuid in running_on(host, c) if uuid == lease.machine
+    )
+    if not on:
+        return None  # the host does not tell
+    seated = Counter(
+        card_name(s)
+        for x in draft.leases.values()
+        if x.machine == lease.machine and x.state in OPEN_LEASE
+        for s in x.slots
+        if equal(draft.card(s), card) and sight.there(s, lease.machine)
+    )
+    if seated[card.name] <= on[card.name]:
+        return None
+    for name in sorted(on):
+        if on[name] > seated[name]:
+            mine = parts(draft.cards[name], lease.kind)
+            free = [s for s in mine if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
+            strange = [s for s in mine if not sight.there(s, _machine_of(draft, s) or "")]
+            return next(iter([*free, *strange]), None)
+    return None
+
+
+def _machine_of(draft: Draft, slot: SlotId) -> MachineId | None:
+    """The machine whose lease has a slot."""
+    lease = draft.leases.get(draft.holder(slot, Turn.HAS) or "")
+    return lease.machine if lease is not None else None
+
+
+def _change_seat(draft: Draft, lease: Lease, slot: SlotId, other: SlotId) -> None:
+    """Change a lease's slot for another; whoever holds that one gets this."""
+    swapped = {slot: other, other: slot}
+    holds = [h for h in draft.holds if h.slot in swapped]
+    for h in holds:
+        draft.free(h.label, (h.slot,))
+    for h in holds:
+        draft.hold(swapped[h.slot], h.turn, h.label)
+    for label in sorted(h.label for h in holds):
+        x = draft.leases.get(label)
+        if x is not None:
+            draft.put(replace(x, slots=tuple(swapped.get(s, s) for s in x.slots)))
+    labels = {h.label for h in holds}
+    for move in [m for m in draft.moves.values() if m.state in OPEN_MOVE]:
+        moved = tuple(replace(w, slot=swapped.get(w.slot, w.slot)) if w.label in labels else w for w in move.wishes)
+        if moved != move.wishes:
+            draft.put(replace(move, wishes=moved))
+    watches = [w for s in swapped if (w := draft.watches.get(s)) is not None]
+    for watch in watches:
+        draft.put(replace(watch, slot=swapped[watch.slot]))
+    draft.log(BOT, "lease.seat", f"#{lease.label}", f"it runs on {other}, not on {slot}")
+
+
+def _parts_fit(draft: Draft, sight: Sight, card: Card) -> None:
+    """Strangers on a vGPU card: parts that nobody was lent, on registered machines."""
+    for slot in sight.slots():
+        if card_name(slot) == card.name and draft.holder(slot, Turn.HAS) is None:
+            machines = sight.settings(slot)
+            if machines and not _on_the_way(draft, machines, None):
+                _stranger(draft, slot, machines)
 
 
 def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
@@ -238,7 +363,7 @@ def _off_since_when(draft: Draft, machine: Machine) -> None:
 
 def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     """Compare a card's place in vCenter with the books: two settings, a stranger, or a difference to be healed."""
-    settings = sight.settings(card)
+    settings = sight.settings(card.name)
     if settings is None:
         return
     lease = draft.leases.get(draft.holder(card.name, Turn.HAS) or "")
@@ -251,7 +376,7 @@ def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     else:
         contrary = False
         if lease is None or lease.state not in OPEN_LEASE:
-            _stranger(draft, card, settings)
+            _stranger(draft, card.name, settings)
     _doubt(draft, card, contrary)
 
 
@@ -276,7 +401,7 @@ def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | Non
     return any(m.machine in machines and m.state in UNDER_WAY for m in draft.moves.values())
 
 
-def _stranger(draft: Draft, card: Card, settings: frozenset[MachineId]) -> None:
+def _stranger(draft: Draft, slot: SlotId, settings: frozenset[MachineId]) -> None:
     """A device on a registered machine without a lease: its owners are asked, nothing is done."""
     for uuid in settings & set(draft.machines):
         machine = draft.machines[uuid]
@@ -285,9 +410,9 @@ def _stranger(draft: Draft, card: Card, settings: frozenset[MachineId]) -> None:
                 News(
                     NewsKind.STRANGER,
                     to,
-                    once=f"{card.name}:{uuid}:{draft.now.date()}",
+                    once=f"{slot}:{uuid}:{draft.now.date()}",
                     machine=machine,
-                    slots=(card.name,),
+                    slots=(slot,),
                 )
             )
 
@@ -309,7 +434,7 @@ def _shared(draft: Draft, sight: Sight, card: Card, settings: frozenset[MachineI
 
 def _tell_shared(draft: Draft, sight: Sight, kind: NewsKind, card: Card, machines: tuple[MachineId, ...]) -> None:
     known = {uuid: m.name for uuid in machines if (m := sight.machine(uuid) or draft.machines.get(uuid)) is not None}
-    left = [known[uuid] for uuid in sorted(sight.settings(card) or ()) if uuid in known]
+    left = [known[uuid] for uuid in sorted(sight.settings(card.name) or ()) if uuid in known]
     names = sorted(known.values()) if kind is NewsKind.SHARED_SETTING else left
     owners = {o for uuid in machines if uuid in draft.machines for o in draft.machines[uuid].owners}
     key = f"shared:{card.name}:{card.shared_since.isoformat() if card.shared_since else ''}"

@@ -40,6 +40,7 @@ from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
+from bot.domain.slots import booked, card_name, has_kind, open_of
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -181,7 +182,7 @@ class _Play:
         else:
             likely, worst = self._after_those_ahead(request)
         if len(likely) < request.count or len(worst) < request.count:
-            broken = any(c.aside for c in self.books.cards.values() if c.kind == request.kind)
+            broken = any(c.aside for c in self.books.cards.values() if has_kind(c, request.kind))
             return Promise(None, None, "aside" if broken else "none")
         counted = likely[: request.count]
         last = max(counted, key=lambda f: f.likely)
@@ -215,8 +216,19 @@ class _Play:
 
     def _frees(self, kind: str, label: str = "") -> list[_Free]:
         """When each card of a kind is expected to be free for a label ("": for those in line)."""
-        cards = (c for c in self.books.cards.values() if c.kind == kind)
-        return [f for c in cards if (f := self.free(c, label)) is not None]
+        found = [f for slot in open_of(self.books, kind) if (f := self.free(slot, label)) is not None]
+        return found if found else [f for slot in self._other_size(kind) if (f := self.free(slot, label)) is not None]
+
+    def _other_size(self, kind: str) -> list[SlotId]:
+        """Of vGPU cards that are all booked in other sizes: the parts that are lent now; a card is free for this size with its last one."""
+        cards = [c for c in self.books.cards.values() if has_kind(c, kind) and c.aside is None]
+        last: list[SlotId] = []
+        for card in cards:
+            lent = [
+                (f.latest, h.slot) for h in booked(self.books, card.name) if (f := self.free(h.slot, "")) is not None
+            ]
+            last += [max(lent)[1]] if lent else []
+        return last
 
     def _serve_likely(self, free: list[_Free], other: Request) -> list[_Free]:
         """The slots after somebody ahead has taken theirs, all together; free again when their time is over."""
@@ -242,17 +254,18 @@ class _Play:
 
     # ---- the slots
 
-    def free(self, card: Card, wanted: str) -> _Free | None:
-        """When a card is expected back for a label; None: out of the pool, or taken by a stranger."""
+    def free(self, slot: SlotId, wanted: str) -> _Free | None:
+        """When a device is expected back for a label; None: out of the pool, or taken by a stranger."""
+        card = self.books.cards[card_name(slot)]
         if card.aside is not None or card.doubted:
             return None
-        label, after = self.takes.get(card.name), self.nexts.get(card.name)
+        label, after = self.takes.get(slot), self.nexts.get(slot)
         if label == wanted and label is not None and label not in self.books.leases:  # offered to whoever asks
-            return _Free(self.now, self.now, card.name, "free_now")
+            return _Free(self.now, self.now, slot, "free_now")
         if label is None:
-            elsewhere = self.sight is not None and self.sight.settings(card)
-            return None if elsewhere else _Free(self.now, self.now, card.name, "free_now")
-        free = self._of(label, card.name)
+            elsewhere = self.sight is not None and self.sight.settings(slot)
+            return None if elsewhere else _Free(self.now, self.now, slot, "free_now")
+        free = self._of(label, slot)
         if free is None or after is None or after == wanted:
             return free
         return self._after(free, after)

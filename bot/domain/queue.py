@@ -22,6 +22,7 @@ from bot.domain.model import (
     Length,
     Machine,
     MachineId,
+    Mode,
     Person,
     PersonId,
     Request,
@@ -33,8 +34,10 @@ from bot.domain.model import (
 )
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.slots import card_name, kinds_of, parts
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
+from bot.domain.vgpu import gigabytes
 
 WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
 """In line: queued or offered."""
@@ -80,16 +83,16 @@ def place(books: Requests, request: Request) -> int:
 
 def kinds(books: Requests) -> list[str]:
     """All kinds of the pool, by name."""
-    return sorted({c.kind for c in books.cards.values()})
+    return sorted({kind for card in books.cards.values() for kind in kinds_of(card)})
 
 
-def pool(books: Requests, kind: str) -> list[Card]:
-    """All cards of a kind, aside or not, by name."""
-    return sorted((c for c in books.cards.values() if c.kind == kind), key=lambda c: c.name)
+def pool(books: Requests, kind: str) -> list[SlotId]:
+    """All slots that a kind could have if nothing were lent, aside or not, by name: of vGPUs as many as their cards hold of it."""
+    return [slot for card in sorted(books.cards.values(), key=lambda c: c.name) for slot in parts(card, kind)]
 
 
 def pick_kind(books: Requests, wanted: str | None, count: int) -> str:
-    """The kind that is meant: the named one, or the only one (with several: the one with most cards).
+    """The kind that is meant: the named one, or the only one (with several: the one with most cards; of vGPUs alone the largest).
 
     :raises UnknownKind: no such kind
     :raises TooMany: more than exist
@@ -99,7 +102,8 @@ def pick_kind(books: Requests, wanted: str | None, count: int) -> str:
         raise UnknownKind(kind=wanted, kinds=tuple(known))
     if not known:
         raise TooMany(count=count, most=0, kind=wanted or "card")
-    kind = wanted or max(known, key=lambda k: (len(pool(books, k)), k))
+    whole = {c.kind for c in books.cards.values() if c.mode is not Mode.VGPU}
+    kind = wanted or max(known, key=lambda k: (k in whole, len(pool(books, k)) if k in whole else gigabytes(k) or 0, k))
     if count > len(pool(books, kind)):
         raise TooMany(count=count, most=len(pool(books, kind)), kind=kind)
     return kind
@@ -259,17 +263,17 @@ def waiters(books: Requests, kind: str) -> list[Request]:
 def contended(books: Books | Draft, kind: str) -> bool:
     """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
-    return _wanted(books, kind) > sum(1 for c in _good(books, kind) if c.name not in had)
+    return _wanted(books, kind) > sum(1 for s in _good(books, kind) if s not in had)
 
 
 def shortage(books: Draft, kind: str) -> int:
     """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else."""
     coming = 0
-    for card in _good(books, kind):
-        holder = books.holder(card.name, Turn.HAS)
+    for slot in _good(books, kind):
+        holder = books.holder(slot, Turn.HAS)
         lease = books.leases.get(holder or "")
         back = lease is not None and lease.state is LeaseState.RETURNING and not lease.fault
-        coming += holder is None or (back and books.holder(card.name, Turn.NEXT) is None)
+        coming += holder is None or (back and books.holder(slot, Turn.NEXT) is None)
     return _wanted(books, kind) - coming
 
 
@@ -277,6 +281,6 @@ def _wanted(books: Books | Draft, kind: str) -> int:
     return sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
 
 
-def _good(books: Books | Draft, kind: str) -> list[Card]:
-    """The cards of a kind that may be lent."""
-    return [c for c in pool(books, kind) if c.aside is None and not c.doubted]
+def _good(books: Books | Draft, kind: str) -> list[SlotId]:
+    """The slots of a kind that may be lent."""
+    return [s for s in pool(books, kind) if (c := books.cards[card_name(s)]).aside is None and not c.doubted]

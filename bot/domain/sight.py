@@ -9,18 +9,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from bot.domain.model import Card, Machine, MachineId, Power, Reading, Seen, SeenHost, SeenMachine, SlotId
+from bot.domain import slots
+from bot.domain.model import (
+    Card,
+    DynamicCard,
+    Machine,
+    MachineId,
+    Mode,
+    Power,
+    Reading,
+    Seen,
+    SeenHost,
+    SeenMachine,
+    SlotId,
+    Vgpu,
+)
+from bot.domain.seats import Seats, running_on, seat
+from bot.domain.slots import Places
 from bot.domain.speakers import two_speak
 
 
 class Sight:
     """The facts of one look, by card and by machine. Empty if there was no look."""
 
-    def __init__(self, cards: Mapping[SlotId, Card], seen: Seen | None, readings: Mapping[MachineId, Reading]) -> None:
-        """Index a look. ``cards`` are the books' cards, by slot."""
+    def __init__(self, places: Places, seen: Seen | None, readings: Mapping[MachineId, Reading]) -> None:
+        """Index a look. ``places`` are the books, or a draft of them, as they are now: what they lend says whose a device is that names
+        no card."""
         self.seen = seen
         self.readings = readings
-        self._cards = cards
+        self._places = places
+        self._seats = Seats()
         self._hosts: dict[tuple[str, str], SeenHost] = {}
         self._machines: dict[MachineId, list[SeenMachine]] = {}
         self._settings: dict[tuple[str, str, str], set[MachineId]] = {}
@@ -31,6 +49,7 @@ class Sight:
             self._machines.setdefault(m.uuid, []).append(m)
             for pci in m.cards:
                 self._settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
+        self._seats = seat(places, [m for m in seen.machines if not m.unknown], self._hosts, places.machines)
 
     # ---- machines
 
@@ -67,50 +86,85 @@ class Sight:
         age = self.age_of_boot(uuid)
         return age is not None and self.seen is not None and self.power(uuid) is Power.ON and age < self.seen.at - at
 
-    # ---- cards
+    # ---- cards, by the slots of the books
 
-    def host(self, card: Card) -> SeenHost | None:
+    def card(self, slot: SlotId) -> Card:
+        """The card that a slot is of."""
+        return slots.card_of(self._places, slot)
+
+    def host(self, slot: SlotId) -> SeenHost | None:
         """The card's host, None if it was not seen or is not connected (then all on it is unknown)."""
+        card = self.card(slot)
         if not self.complete(card.vcenter):
             return None
         host = self._hosts.get((card.vcenter, card.host))
         return host if host is not None and host.connected else None
 
-    def usable(self, card: Card) -> bool:
-        """Whether the card may be granted as far as the look goes: host there, not in maintenance, card active."""
-        host = self.host(card)
-        return host is not None and not host.maintenance and any(c.pci == card.pci and c.active for c in host.cards)
+    def usable(self, slot: SlotId) -> bool:
+        """Whether the card may be granted as far as the look goes: host there, not in maintenance, card active and given as the books say."""
+        host, card = self.host(slot), self.card(slot)
+        if host is None or host.maintenance:
+            return False
+        return any(c.pci == card.pci and c.active and c.mode is card.mode for c in host.cards)
 
-    def settings(self, card: Card) -> frozenset[MachineId] | None:
-        """All machines (templates too) whose settings name the card; None if unknown."""
-        if self.host(card) is None:
+    def settings(self, slot: SlotId) -> frozenset[MachineId] | None:
+        """All machines (templates too) whose settings name the device; None if unknown."""
+        if self.host(slot) is None:
             return None
-        return frozenset(self._settings.get((card.vcenter, card.host, card.pci), ()))
+        card = self.card(slot)
+        named = self._settings.get((card.vcenter, card.host, card.pci), ())
+        return self._seats.of(slot) | frozenset(named)
 
-    def bound(self, card: Card) -> MachineId | None:
-        """Which machine runs with the card now; None: none, or unknown (ask ``host`` first)."""
-        host = self.host(card)
-        return host.bound.get(card.pci) if host else None
+    def foreign_size(self, slot: SlotId) -> str:
+        """The profile that a stranger runs on this slot's vGPU card, so that it takes no other; "" none."""
+        return self._seats.sizes.get(slots.card_name(slot), "")
 
-    def clean(self, card: Card) -> bool:
-        """Whether the card is known to be in no machine's settings and bound to none."""
-        return self.settings(card) == frozenset() and self.bound(card) is None
+    def bound(self, slot: SlotId) -> MachineId | None:
+        """Which machine runs with the device now; None: none, or unknown (ask ``host`` first). Who runs with a vGPU is a matter of its seat."""
+        host, card = self.host(slot), self.card(slot)
+        if host is None:
+            return None
+        if card.mode is Mode.VGPU:
+            running = running_on(host, card)
+            return next((uuid for uuid in sorted(self._seats.of(slot)) if uuid in running), None)
+        return host.bound.get(card.pci)
 
-    def there(self, card: Card, uuid: MachineId) -> bool | None:
-        """Whether the card is in this machine's settings; None if unknown."""
-        settings = self.settings(card)
+    def clean(self, slot: SlotId) -> bool:
+        """Whether the device is known to be in no machine's settings and bound to none."""
+        return self.settings(slot) == frozenset() and self.bound(slot) is None
+
+    def there(self, slot: SlotId, uuid: MachineId) -> bool | None:
+        """Whether the device is in this machine's settings; None if unknown."""
+        settings = self.settings(slot)
         return None if settings is None or self.machine(uuid) is None else uuid in settings
 
-    def works_on(self, card: Card, uuid: MachineId) -> bool:
-        """Whether the machine is on and runs with the card. A host that lists no bindings is believed by its settings."""
-        host = self.host(card)
-        if host is None or self.power(uuid) is not Power.ON or not self.there(card, uuid):
+    def works_on(self, slot: SlotId, uuid: MachineId) -> bool:
+        """Whether the machine is on and runs with the device. A host that lists no bindings is believed by its settings."""
+        host, card = self.host(slot), self.card(slot)
+        if host is None or self.power(uuid) is not Power.ON or not self.there(slot, uuid):
             return False
-        return host.bound.get(card.pci) == uuid or not host.bound
+        if card.mode is Mode.FIXED:
+            return host.bound.get(card.pci) == uuid or not host.bound
+        return self._runs_with_all(host, card.mode, uuid)
+
+    def _runs_with_all(self, host: SeenHost, mode: Mode, uuid: MachineId) -> bool:
+        """Whether as many cards, or parts, are bound to the machine as its settings ask for: which is which nobody can tell."""
+        machine = self.machine(uuid)
+        kind = Vgpu if mode is Mode.VGPU else DynamicCard
+        asked = sum(isinstance(d, kind) for d in machine.unplaced) if machine is not None else 0
+        if mode is Mode.VGPU:
+            return not host.sharing or sum(list(on).count(uuid) for on in host.sharing.values()) >= asked
+        fixed = set(machine.cards) if machine is not None else set()
+        return not host.bound or sum(on == uuid and pci not in fixed for pci, on in host.bound.items()) >= asked
+
+    def slots(self) -> list[SlotId]:
+        """All slots in which something may be: the whole cards, and the parts of vGPU cards that are in some machine's settings."""
+        whole = [c.name for c in self._places.cards.values() if c.mode is not Mode.VGPU]
+        return [*whole, *(s for s in self._seats.by_slot if "." in s)]
 
     def cards_of(self, uuid: MachineId) -> int:
-        """How many of the books' cards the running machine has, as far as can be seen."""
-        return sum(self.works_on(card, uuid) for card in self._cards.values())
+        """How many devices of the books' cards the running machine has, as far as can be seen."""
+        return sum(self.works_on(slot, uuid) for slot in self.slots())
 
     # ---- guests
 

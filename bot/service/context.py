@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from bot.domain import queue
+from bot.domain import queue, slots, vgpu
 from bot.domain.draft import Draft
 from bot.domain.errors import (
     NoAnswer,
@@ -37,6 +37,7 @@ from bot.domain.model import (
     Lease,
     Machine,
     MachineId,
+    Mode,
     Move,
     MoveState,
     Person,
@@ -108,7 +109,7 @@ class Context:
             self.now,
             self.person.zone,
             self.policy,
-            kinds=self.all_kinds(),
+            kinds=self._kind_words(),
             machines=tuple(machine.name for machine in self.draft.machines.values()),
             cards=tuple(self.draft.cards),
             bare=bare,
@@ -119,7 +120,13 @@ class Context:
 
     def all_kinds(self) -> tuple[str, ...]:
         """What may be asked for: the words of the settings, and what the pool has."""
-        return tuple(dict.fromkeys((*self.kinds, *(card.kind for card in self.draft.cards.values()))))
+        return tuple(dict.fromkeys((*self.kinds, *slots.kinds(self.draft))))
+
+    def _kind_words(self) -> dict[str, str]:
+        """The words by which each of them is meant: its name, and of a vGPU profile ``8gb`` or ``t4-8q`` where only one is meant by it."""
+        words = {kind.lower(): kind for kind in self.all_kinds()}
+        shared = [p for card in self.draft.cards.values() if card.mode is Mode.VGPU for p in slots.kinds_of(card)]
+        return {word: profile for word, profile in vgpu.short_words(shared).items() if word not in words} | words
 
     def clear(self, heard: Heard, hint: str, takes: Takes) -> None:
         """Refuse what was left over, or understood and of no use here: nothing that somebody said is dropped without a word.
@@ -396,7 +403,7 @@ class Context:
 
     def scene(self) -> Scene:
         """What the words of an answer may look at, with the waiting times as they are now."""
-        books, sight = books_of(self.draft), Sight(self.draft.cards, self.seen, self.readings)
+        books, sight = books_of(self.draft), Sight(self.draft, self.seen, self.readings)
         promises = Promises(books, self.now, self.policy, self.zone_of, sight)
         return Scene(books, self.now, self.policy, self.person.zone, self.seen, promises, self.readings)
 

@@ -176,12 +176,14 @@ def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
     A card that still sits in another machine is left out: that is no blocker, it is on its way.
     """
     machine = books.machines[move.machine]
-    ready = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(books.cards[w.slot])]
-    put = tuple(books.cards[wish.slot].pci for wish in ready if wish.work is Work.PUT)
-    take = tuple(books.cards[wish.slot].pci for wish in ready if wish.work is Work.TAKE)
-    if not ready:
+    ready = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(w.slot)]
+    put = tuple(moves.device(books, wish) for wish in ready if wish.work is Work.PUT)
+    take = tuple(moves.device(books, wish) for wish in ready if wish.work is Work.TAKE)
+    seen = sight.machine(move.machine)
+    if not ready or seen is None:
         return None
-    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, lock_memory=True if put else None)
+    lock = True if put else None
+    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, lock)
 
 
 def _lab_step(order: moves.Order) -> LabStep:
@@ -191,6 +193,7 @@ def _lab_step(order: moves.Order) -> LabStep:
         order.kind,
         order.put,
         order.take,
+        order.had,
         order.lock_memory,
         order.reservation_mb,
     )

@@ -14,7 +14,19 @@ from typing import Protocol
 
 from bot.domain.draft import Changes
 from bot.domain.inside import Hour, Minute
-from bot.domain.model import Books, CallKind, Line, MachineId, Person, PersonId, Reading, Seen
+from bot.domain.model import (
+    Assignment,
+    Books,
+    CallKind,
+    FixedCard,
+    Line,
+    MachineId,
+    Person,
+    PersonId,
+    Reading,
+    Seen,
+    Unplaced,
+)
 
 # ---- text: spans, so that each surface can escape and show times in its own way ------------------------------------
 
@@ -310,15 +322,30 @@ class NeedsPerson(LabError):
 
 @dataclass(frozen=True)
 class LabStep:
-    """One call to vCenter. Safe to repeat: an effect that is there already is success and sends nothing."""
+    """One call to vCenter. Safe to repeat: an effect that is there already is success and sends nothing.
+
+    Fixed cards are there or not. Devices that name no card are counted: a machine that has ``had`` less ``take`` and with ``put`` is as it
+    should be, one that has just ``had`` is to be changed, and one that has neither was changed by somebody else: `Again`.
+    """
 
     vcenter: str  # which
     machine: MachineId  # which VM
     kind: CallKind  # what
-    put: tuple[str, ...] = ()  # PCI addresses to put on (CHANGE)
-    take: tuple[str, ...] = ()  # PCI addresses to take off (CHANGE)
+    put: tuple[Assignment, ...] = ()  # devices to put on (CHANGE)
+    take: tuple[Assignment, ...] = ()  # devices to take off (CHANGE)
+    had: tuple[Unplaced, ...] = ()  # devices naming no card that the machine had when this was decided (CHANGE)
     lock_memory: bool | None = None  # CHANGE: memory lock wanted afterwards; None leave (True with the first card)
     reservation_mb: int | None = None  # CHANGE: reservation to go back to when the lock is lifted
+
+    @property
+    def put_pci(self) -> tuple[str, ...]:
+        """PCI addresses of the fixed cards to put on."""
+        return tuple(a.pci for a in self.put if isinstance(a, FixedCard))
+
+    @property
+    def take_pci(self) -> tuple[str, ...]:
+        """PCI addresses of the fixed cards to take off."""
+        return tuple(a.pci for a in self.take if isinstance(a, FixedCard))
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class Rounds:
         """The whole policy in one transaction. Returns the books as they are afterwards, for the calls."""
         before = self._store.read()
         people = self._known(before)
-        dry = self._dry_runs(before, Sight(before.cards, seen, {}))
+        dry = self._dry_runs(before, Sight(before, seen, {}))
         readings, jump = self._store.readings(), timedelta(seconds=self._jump())
         minutes = self._store.minutes(before.numbers.get("minute", 0))
         with self._store.transaction() as transaction:

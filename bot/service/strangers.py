@@ -18,8 +18,8 @@ def machine_with(ctx: Context, cards: Sequence[Card]) -> Machine:
 
     :raises NotPossible: they sit elsewhere, or nobody can say
     """
-    sight = Sight(ctx.draft.cards, ctx.seen, ctx.readings)
-    places = {card.name: sight.settings(card) for card in cards}
+    sight = Sight(ctx.draft, ctx.seen, ctx.readings)
+    places = {card.name: sight.settings(card.name) for card in cards}
     found = {uuid for place in places.values() for uuid in place or ()}
     if any(not place for place in places.values()) or len(found) != 1:
         names = ", ".join(places)

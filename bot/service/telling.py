@@ -199,7 +199,7 @@ class Teller:
         if not books.cards:
             return False  # nothing to show before the first card is seen
         seen = self._store.last_look()
-        sight = Sight(books.cards, seen, {})
+        sight = Sight(books, seen, {})
         promises = Promises(books, now, self._policy, self._zone_of, sight)
         board = words.board(books, seen, now, self._policy, promises)
         if board == self._shown:

@@ -49,7 +49,7 @@ def house(count: int) -> Books:
 def calls(books: Books) -> int:
     """Calls of Python in a round that has nothing new to say."""
     world = one()
-    ctx = Round(Sight(books.cards, None, {}), world.people, NUDGING, True)
+    ctx = Round(Sight(books, None, {}), world.people, NUDGING, True)
     draft = Draft(books, world.now)
     found = 0
 

@@ -30,7 +30,7 @@ MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 def told(world: World, request: Request | int) -> Promise:
     """The promise as it would be given now."""
     found = world.req(request) if isinstance(request, int) else request
-    sight = Sight(world.books.cards, world.look(), {})
+    sight = Sight(world.books, world.look(), {})
     return promise(world.books, found, world.now, world.policy, lambda _: ZONE, sight)
 
 

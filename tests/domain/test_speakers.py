@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.minutes import minutes_of
-from bot.domain.model import LeaseState, Reading
+from bot.domain.model import Books, LeaseState, Reading
 from bot.domain.news import NewsKind
 from bot.domain.occurrences import works
 from bot.domain.policy import Policy
@@ -67,7 +67,7 @@ def test_two_guests_are_not_believed_for_as_long_by_any_rule(ago: timedelta | No
     assert two_speak(word, NOW) is not believed
     restarts = ago is None or abs(ago) > DOUBTED  # who is silent now may be the machine itself
     assert (works(word, NOW, Policy())[0] is False) is restarts
-    assert (Sight({}, None, {"uuid-1": word}).word("uuid-1", NOW, STALE) is not None) is believed
+    assert (Sight(Books(), None, {"uuid-1": word}).word("uuid-1", NOW, STALE) is not None) is believed
     assert minutes_of(word)[0].rivals is not believed
 
 

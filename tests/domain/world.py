@@ -20,10 +20,12 @@ from bot.domain.minutes import minutes_of
 from bot.domain.model import (
     Agreement,
     AgreementKind,
+    Assignment,
     Books,
     Call,
     CallKind,
     Card,
+    FixedCard,
     Hold,
     Job,
     Lease,
@@ -171,6 +173,12 @@ class Act:
     vm: str
     put: tuple[str, ...] = ()
     take: tuple[str, ...] = ()
+
+
+def fixed(devices: tuple[Assignment, ...]) -> tuple[str, ...]:
+    """Their PCI addresses: this world has fixed cards alone."""
+    assert all(isinstance(d, FixedCard) for d in devices)
+    return tuple(d.pci for d in devices if isinstance(d, FixedCard))
 
 
 class World:
@@ -363,7 +371,7 @@ class World:
 
     def sight(self) -> Sight:
         """What commands see: a look, and the guests' words."""
-        return Sight(self.books.cards, self.look(), self.readings())
+        return Sight(self.books, self.look(), self.readings())
 
     def switch(self, name: str, power: Power) -> None:
         """Power as somebody else would switch it."""
@@ -381,7 +389,8 @@ class World:
 
     def _carry_out(self, order: Order) -> Outcome:
         vm = next(v for v in self.vms.values() if v.uuid == order.machine)
-        self.journal.append(Act(self.now, order.kind.value, vm.name, order.put, order.take))
+        put, take = fixed(order.put), fixed(order.take)
+        self.journal.append(Act(self.now, order.kind.value, vm.name, put, take))
         if order.kind is CallKind.SHUTDOWN and vm.power is Power.ON and vm.stop_takes is not None:
             vm.stops_at = self.now + vm.stop_takes
             self.asked_at[vm.name] = self.now
@@ -396,8 +405,8 @@ class World:
             if vm.power is not Power.OFF:
                 return Outcome.AGAIN
             elsewhere = {c for v in self.vms.values() if v is not vm and v.exists for c in v.cards}
-            assert not set(order.put) & elsewhere, f"{order.put} put on {vm.name} while another has it"
-            vm.cards = (vm.cards - set(order.take)) | set(order.put)
+            assert not set(put) & elsewhere, f"{put} put on {vm.name} while another has it"
+            vm.cards = (vm.cards - set(take)) | set(put)
         return Outcome.DONE
 
     def clash(self, vm: Vm) -> bool:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.model import CallKind, Power
+from bot.domain.model import CallKind, FixedCard, Power
 from bot.edges.vsphere.vmomi import vim
 from bot.local.vcenter.world import Planned
 from bot.service.ports import Again, Before, LabError, LabStep, NeedsPerson
@@ -286,7 +286,7 @@ def test_a_machine_that_was_deleted_is_gone_for_every_call(bench: Bench) -> None
     bench.hands.destroy("vm-r")
     for kind in CallKind:
         with pytest.raises(NeedsPerson, match="not in vCenter lab any more"):
-            bench.lab.act(LabStep("lab", uuid, kind, put=(CARD_1,) if kind is CallKind.CHANGE else ()))
+            bench.lab.act(LabStep("lab", uuid, kind, put=(FixedCard(CARD_1),) if kind is CallKind.CHANGE else ()))
 
 
 def test_a_machine_is_found_by_its_id_wherever_it_is_by_now(bench: Bench) -> None:

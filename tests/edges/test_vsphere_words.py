@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.model import CallKind
+from bot.domain.model import CallKind, FixedCard
 from bot.edges.vsphere import change, pci
 from bot.edges.vsphere.client import LostReplyError
 from bot.edges.vsphere.faults import About, real_text, translate
@@ -101,7 +101,7 @@ def vm(*cards: str, **more: Any) -> Vm:
 
 
 def step(put: tuple[str, ...] = (), take: tuple[str, ...] = (), **more: Any) -> LabStep:
-    return LabStep("lab", "uuid", CallKind.CHANGE, put, take, **more)
+    return LabStep("lab", "uuid", CallKind.CHANGE, tuple(map(FixedCard, put)), tuple(map(FixedCard, take)), **more)
 
 
 A, B, C = "0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0"

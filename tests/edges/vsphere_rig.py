@@ -12,7 +12,7 @@ from typing import Any
 
 import trustme
 
-from bot.domain.model import CallKind, Power, SeenMachine
+from bot.domain.model import CallKind, FixedCard, Power, SeenMachine
 from bot.edges.vsphere.client import Client
 from bot.edges.vsphere.connect import VCenter, connect
 from bot.edges.vsphere.lab import VSphereLab
@@ -85,7 +85,10 @@ class Bench:
         return self.seen(name).uuid
 
     def step(self, name: str, kind: CallKind = CallKind.CHANGE, **more: Any) -> LabStep:
-        """A step on a machine by name."""
+        """A step on a machine by name. ``put`` and ``take`` may name fixed cards by their PCI addresses alone."""
+        for work in ("put", "take"):
+            if work in more:
+                more[work] = tuple(FixedCard(x) if isinstance(x, str) else x for x in more[work])
         return LabStep(self.vcenter.name, self.uuid(name), kind, **more)
 
     def act(self, name: str, kind: CallKind = CallKind.CHANGE, **more: Any) -> Before | None:

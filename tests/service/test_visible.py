@@ -54,7 +54,7 @@ def test_nothing_that_is_shown_has_them(sign: str) -> None:
 
 def test_the_grammar_gives_the_name_as_the_pool_spells_it() -> None:
     odd = "vm\u200b-r"
-    assert hear("on vm-r", w.NOW, w.BERLIN, w.POLICY, kinds=(), machines=(odd,), cards=()).machine == odd
+    assert hear("on vm-r", w.NOW, w.BERLIN, w.POLICY, kinds={}, machines=(odd,), cards=()).machine == odd
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def heard(button: Button) -> tuple[str, bool, Heard]:
     verb, rest = VERBS.find(button.says)
     bare = {"window": Bare.ONLY_WINDOW, "extend": Bare.LENGTH, "adopt": Bare.LENGTH}.get(verb.words[0], Bare.WINDOW)
     names = [m.name for m in w.MACHINES.values()]
-    line = hear(rest, w.NOW, w.BERLIN, w.POLICY, kinds=("T4",), machines=names, cards=tuple(w.cards(40)), bare=bare)
+    line = hear(
+        rest, w.NOW, w.BERLIN, w.POLICY, kinds={"t4": "T4"}, machines=names, cards=tuple(w.cards(40)), bare=bare
+    )
     return verb.words[0], verb.writes, line
 
 

@@ -75,6 +75,8 @@ def understood(says: str, machines: Iterable[str] = ()) -> None:
         return
     bare = {"window": Bare.ONLY_WINDOW, "extend": Bare.LENGTH, "adopt": Bare.LENGTH}.get(verb.words[0], Bare.WINDOW)
     names = [m.name for m in w.MACHINES.values()] + list(machines)
-    heard = hear(rest, w.NOW, w.BERLIN, w.POLICY, kinds=("T4",), machines=names, cards=tuple(w.cards(40)), bare=bare)
+    heard = hear(
+        rest, w.NOW, w.BERLIN, w.POLICY, kinds={"t4": "T4"}, machines=names, cards=tuple(w.cards(40)), bare=bare
+    )
     left = [x for x in heard.rest if x != "undo"]
     assert not left, f"{says!r}: {left} is not understood"

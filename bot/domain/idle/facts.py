@@ -41,7 +41,7 @@ def _seen(draft: Draft, ctx: Round, lease: Lease) -> None:
     """Each is written once, when it is first true."""
     found: dict[str, Any] = {}
     word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
-    if lease.seen_vcenter is None and all(ctx.sight.works_on(draft.cards[s], lease.machine) for s in lease.slots):
+    if lease.seen_vcenter is None and all(ctx.sight.works_on(s, lease.machine) for s in lease.slots):
         found["seen_vcenter"] = draft.now
     watches = watches_of(draft, lease)
     if lease.seen_guest is None and word is not None and lease.guest_seen:

@@ -80,7 +80,7 @@ def pair(
     elif len(new) == len(strange) and not missing:
         found |= {d.uuid: c.name for c, d in zip(new, strange, strict=True)}
         if len(new) == 1 and _whole(ctx, machine, here, devices):
-            draft.put(replace(draft.cards[new[0].name], uuid=strange[0].uuid))
+            draft.put(replace(draft.card(new[0].name), uuid=strange[0].uuid))
             draft.log("bot", "card.learnt", new[0].name, strange[0].uuid)
     return {uuid: slot for uuid, slot in found.items() if slot in lent}
 
@@ -104,7 +104,7 @@ def _here(
     seen = ctx.sight.machine(machine)
     shown = [by_place.get((seen.vcenter, seen.host, pci)) for pci in seen.cards] if seen is not None else []
     names = sorted({*lent, *(name for name in shown if name is not None)})
-    return [draft.cards[s] for s in names if ctx.sight.there(draft.cards[s], machine) is not False]
+    return [draft.card(s) for s in names if ctx.sight.there(s, machine) is not False]
 
 
 def _of_machine(device: Device) -> bool:
@@ -153,7 +153,7 @@ def _take_in(
 
 def _compare(draft: Draft, policy: Policy, lease: Lease, slot: SlotId, device: Device) -> None:
     """ECC and MIG against the policy, or as they were first seen; memory that nobody holds. Said to the admins once a lease."""
-    card = draft.cards[slot]
+    card = draft.card(slot)
     found = [
         *_differs(slot, "ECC", device.ecc, policy.idle.expect_ecc if policy.idle.expect_ecc is not None else card.ecc),
         *_differs(slot, "MIG", device.mig, policy.idle.expect_mig if policy.idle.expect_mig is not None else card.mig),

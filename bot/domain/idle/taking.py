@@ -106,7 +106,7 @@ def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
         return
     if ctx.sight.power(machine.uuid) is not Power.ON or not fresh(draft, ctx.sight, machine.uuid):
         return
-    if under_way(draft, machine.uuid) or not all(ctx.sight.there(draft.cards[s], machine.uuid) for s in slots):
+    if under_way(draft, machine.uuid) or not all(ctx.sight.there(s, machine.uuid) for s in slots):
         return
     window = open_window(draft, ctx, machine, lease.label)
     if window is None or not _nothing_runs(draft, ctx, machine, slots):

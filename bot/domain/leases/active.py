@@ -32,7 +32,7 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     """Devices that are no longer on their machine in two complete looks. None: the lease is over."""
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
-    there = {s: ctx.sight.there(draft.cards[s], lease.machine) for s in lease.slots}
+    there = {s: ctx.sight.there(s, lease.machine) for s in lease.slots}
     gone = tuple(s for s, is_there in there.items() if is_there is False)
     if not gone:
         if lease.missing and None not in there.values():
@@ -45,7 +45,7 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
         return lease
     why = "taken off its machine by somebody else"
     for slot in gone:
-        set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, why)
+        set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why)
     if set(gone) == set(lease.slots):
         lost = end(draft, lease, On.ALL_LOST, why)
     else:

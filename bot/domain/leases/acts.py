@@ -284,9 +284,11 @@ def adopt(
     by: PersonId,
     policy: Policy,
     tell: bool = True,
+    kind: str = "",
 ) -> Lease:
     """Make a device that sits on a machine without a lease a lease of its own: number, terms, and the clock starts now.
 
+    :param kind: the profile of a vGPU; "": what the card is
     :param tell: its holder hears of it, if another says it; False: they hear at once of what comes next
     """
     if person.id not in machine.owners:
@@ -306,7 +308,7 @@ def adopt(
         request=number,
         person=person.id,
         machine=machine.uuid,
-        kind=draft.cards[slots[0]].kind,
+        kind=kind or draft.card(slots[0]).kind,
         slots=slots,
         state=LeaseState.ACTIVE,
         terms=Terms(length=length),

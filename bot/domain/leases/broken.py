@@ -22,7 +22,7 @@ THERE = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
 def broken_on(draft: Draft, ctx: Round, machine: MachineId, word: Reading) -> Broken:
     """Which cards of a machine are reported broken."""
     here = [s for x in draft.leases.values() if x.machine == machine and x.state in THERE for s in x.slots]
-    return broken(draft.cards, [s for s in here if ctx.sight.there(draft.cards[s], machine) is not False], word)
+    return broken(draft.cards, [s for s in here if ctx.sight.there(s, machine) is not False], word)
 
 
 def settle(draft: Draft, ctx: Round) -> None:
@@ -52,7 +52,7 @@ def _one(draft: Draft, ctx: Round, machine: MachineId, leases: list[Lease], word
     at = f"{machine}:{word.boot_id}"
     lent = {s: x.state for x in draft.leases.values() if x.machine == machine and x.state in THERE for s in x.slots}
     mine = {
-        s for s in found.named if lent.get(s, LeaseState.ACTIVE) is LeaseState.ACTIVE and draft.cards[s].aside is None
+        s for s in found.named if lent.get(s, LeaseState.ACTIVE) is LeaseState.ACTIVE and draft.card(s).aside is None
     }
     one = concerned[0] if len(concerned) == 1 else None
     _named(draft, replace(news, lease=one), at, {s: found.named[s] for s in mine})

@@ -38,7 +38,7 @@ def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, 
     :param rest: if the request is queued again: why it is not offered for now
     """
     for slot in lease.slots if lease.fault else ():
-        set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, lease.fault)
+        set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, lease.fault)
     hand_over(draft, lease.label)
     lease = step(draft, lease, event, to=_last(event), by=by, why=why, reason=why, ended_by=by)
     if lease.question is not None:

@@ -26,7 +26,7 @@ def moving(draft: Draft, ctx: Round, lease: Lease) -> None:
     if not fresh(draft, sight, lease.machine):
         return
     move = move_of(draft, lease)
-    there = [sight.there(draft.cards[s], lease.machine) for s in lease.slots]
+    there = [sight.there(s, lease.machine) for s in lease.slots]
     if None in there:
         return
     over = move is None or move.state not in OPEN_MOVE
@@ -45,7 +45,7 @@ def moving(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _came_not(draft: Draft, lease: Lease, move: Move | None) -> None:
     """The power cycle is over and the devices are not on: back to reserved; a card aside is changed there for an equal one."""
-    blamed = any(draft.cards[s].aside is not None for s in lease.slots)
+    blamed = any(draft.card(s).aside is not None for s in lease.slots)
     event = On.CARD_TO_BLAME if blamed else On.WENT_BACK
     was_put = move is None or any(s.what == "put" and lease.label in s.detail.split() for s in move.steps)
     free_since = None if was_put else lease.free_since  # never put on: it has been free all the while
@@ -72,7 +72,7 @@ def _left_off(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
     """On, with the devices in its settings: bound, and seen in the guest?"""
-    bound = all(ctx.sight.works_on(draft.cards[s], lease.machine) for s in lease.slots)
+    bound = all(ctx.sight.works_on(s, lease.machine) for s in lease.slots)
     word = _word(draft, ctx, lease)
     machine = ctx.sight.machine(lease.machine)
     expected = len(machine.cards) if machine else len(lease.slots)
@@ -114,7 +114,7 @@ def _word(draft: Draft, ctx: Round, lease: Lease) -> Reading | None:
 def _broken(draft: Draft, lease: Lease, why: str) -> None:
     """A card that the guest cannot use: aside; what came goes back as a part, the request waits at its old place."""
     for slot in lease.slots:
-        set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, why)
+        set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why)
     part = broken(draft, lease, why)
     for to in (lease.person, ADMINS):
         draft.tell(News(NewsKind.CARD_BROKEN, to, lease=part, slots=part.slots, reason=why))

@@ -9,10 +9,11 @@ from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
 from bot.domain.leases.ends import end, no_window
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AgreementState, Card, Lease, Turn
+from bot.domain.model import AgreementState, Card, Lease, SlotId, Turn
 from bot.domain.news import News, NewsKind
 from bot.domain.queue import contended
 from bot.domain.sight import Sight
+from bot.domain.slots import equal, open_of
 
 
 def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -24,8 +25,7 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     lease = swapped
     has = {h.slot for h in draft.held(lease.label) if h.turn is Turn.HAS} >= set(lease.slots)
-    cards = [draft.cards[s] for s in lease.slots]
-    if has and not under_way(draft, lease.machine) and all(sight.there(c, lease.machine) for c in cards):
+    if has and not under_way(draft, lease.machine) and all(sight.there(s, lease.machine) for s in lease.slots):
         step(draft, lease, On.SEEN_THERE, why="its devices are on its machine already")
         return
     _wait_for_window(draft, ctx, watch_window(draft, sight, lease), has)
@@ -34,21 +34,21 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
 def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     """Change holds for equal cards that are free now, if that is sooner or the own one is aside. None: no equal one left."""
     for hold in draft.held(lease.label):
-        card = draft.cards[hold.slot]
+        card = draft.card(hold.slot)
         bad = card.aside is not None or card.doubted
-        if sight.settings(card) is None or sight.there(card, lease.machine):
+        if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine):
             continue  # unknown is no difference; put there by hand is as good
-        if not bad and hold.turn is Turn.HAS and sight.clean(card):
+        if not bad and hold.turn is Turn.HAS and sight.clean(hold.slot):
             continue
-        equal = _equal_free(draft, sight, card)
-        if equal is None:
+        other = _equal_free(draft, sight, card, lease.kind)
+        if other is None:
             if bad:
                 return None
             continue
         draft.free(lease.label, (hold.slot,))
-        draft.hold(equal.name, Turn.HAS, lease.label)
-        slots = tuple(equal.name if s == hold.slot else s for s in lease.slots)
-        why = f"{equal.name} instead of {hold.slot}"
+        draft.hold(other, Turn.HAS, lease.label)
+        slots = tuple(other if s == hold.slot else s for s in lease.slots)
+        why = f"{other} instead of {hold.slot}"
         lease = step(draft, lease, On.SLOT_CHANGED, why=why, slots=slots, free_since=None)
         if lease.question is not None:  # it stands in their eyes, with the other card's name
             ask_window(draft, lease, f"it is {why} now")
@@ -56,18 +56,19 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     return lease
 
 
-def _equal_free(draft: Draft, sight: Sight, like: Card) -> Card | None:
-    """A card of the same kind and host that is free and clean."""
+def _equal_free(draft: Draft, sight: Sight, like: Card, kind: str) -> SlotId | None:
+    """A slot for the kind on an equal card that is free and clean."""
     return next(
         (
-            c
-            for c in sorted(draft.cards.values(), key=lambda c: c.name)
-            if (c.kind, c.vcenter, c.host) == (like.kind, like.vcenter, like.host)
-            and c.aside is None
-            and not c.doubted
-            and draft.holder(c.name, Turn.HAS) is None
-            and sight.usable(c)
-            and sight.clean(c)
+            slot
+            for slot in open_of(draft, kind)
+            if (card := draft.card(slot)).aside is None
+            and equal(card, like)
+            and not card.doubted
+            and draft.holder(slot, Turn.HAS) is None
+            and sight.foreign_size(slot) in ("", kind)
+            and sight.usable(slot)
+            and sight.clean(slot)
         ),
         None,
     )
@@ -76,7 +77,7 @@ def _equal_free(draft: Draft, sight: Sight, like: Card) -> Card | None:
 def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
     """A free device that is not put on: told at 4 h and 20 h, given up at 24 h if somebody waits."""
     policy = ctx.policy
-    free = has and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots)
+    free = has and all(ctx.sight.clean(s) for s in lease.slots)
     if not free or lease.free_since is None:
         if free or lease.free_since is not None:
             if not free and not fresh(draft, ctx.sight, lease.machine):

@@ -22,7 +22,7 @@ def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     lease = remaining
     known = fresh(draft, ctx.sight, lease.machine) and ctx.sight.machine(lease.machine) is not None
-    if known and all(ctx.sight.clean(draft.cards[s]) for s in lease.slots):
+    if known and all(ctx.sight.clean(s) for s in lease.slots):
         ended = end(draft, lease, On.CLEAN, lease.reason, by=lease.ended_by)
         machine = draft.machines.get(lease.machine)
         news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)
@@ -62,7 +62,7 @@ def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
         or _has_firm(draft, lease.machine)
     ):
         return
-    if not any(ctx.sight.there(draft.cards[s], lease.machine) for s in lease.slots):
+    if not any(ctx.sight.there(s, lease.machine) for s in lease.slots):
         return  # no restart of its machine would help, or it cannot be seen
     machine = draft.machines[lease.machine]
     agreement: Agreement = windows.firm_night(draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label)

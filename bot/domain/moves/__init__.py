@@ -5,7 +5,7 @@ and what became of it, ``acts`` is what owners may say meanwhile.
 """
 
 from bot.domain.moves.acts import done, not_now, start, stop
-from bot.domain.moves.calls import Order, outcome, pending, step_of
+from bot.domain.moves.calls import Order, device, outcome, pending, step_of
 from bot.domain.moves.common import called_off
 from bot.domain.moves.plan import plan
 from bot.domain.moves.settle import settle
@@ -13,6 +13,7 @@ from bot.domain.moves.settle import settle
 __all__ = [
     "Order",
     "called_off",
+    "device",
     "done",
     "not_now",
     "outcome",

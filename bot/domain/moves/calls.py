@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from bot.domain import slots
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE
-from bot.domain.model import BOT, Books, Call, CallKind, Move, Outcome, Step, Wish
+from bot.domain.model import BOT, Assignment, Books, Call, CallKind, Move, Outcome, Step, Unplaced, Wish
 from bot.domain.news import CHANNEL, News, NewsKind
 
 
@@ -33,13 +34,14 @@ class MemoryBefore(Protocol):
 
 @dataclass(frozen=True)
 class Order:
-    """One call to vCenter in the lab's words: PCI addresses instead of slots."""
+    """One call to vCenter in the lab's words: devices of a machine's settings instead of slots."""
 
     vcenter: str  # which
     machine: str  # instance UUID
     kind: CallKind  # what
-    put: tuple[str, ...] = ()  # PCI addresses to put on
-    take: tuple[str, ...] = ()  # PCI addresses to take off
+    put: tuple[Assignment, ...] = ()  # devices to put on
+    take: tuple[Assignment, ...] = ()  # devices to take off
+    had: tuple[Unplaced, ...] = ()  # devices naming no card that the machine had when this was decided
     lock_memory: bool | None = None  # memory lock wanted afterwards; None: leave it
     reservation_mb: int | None = None  # reservation to go back to when the lock is lifted
 
@@ -52,12 +54,15 @@ def call(
     puts: tuple[Wish, ...] = (),
     takes: tuple[Wish, ...] = (),
     empties: bool = False,
+    had: tuple[Unplaced, ...] = (),
 ) -> dict[str, Any]:
     """The fields of a move that write the next call down (for ``lifecycle.step``)."""
     last = move.call
     why = last.reason if last is not None and last.kind is kind and last.goes_again else ""
     return {
-        "call": Call(move.calls + 1, kind, draft.now, run, reason=why, puts=puts, takes=takes, empties=empties),
+        "call": Call(
+            move.calls + 1, kind, draft.now, run, reason=why, puts=puts, takes=takes, empties=empties, had=had
+        ),
         "calls": move.calls + 1,
     }
 
@@ -99,14 +104,19 @@ def step_of(books: Books | Draft, move: Move) -> Order:
     machine = books.machines[move.machine]
     if c.kind is not CallKind.CHANGE:
         return Order(machine.vcenter, machine.uuid, c.kind)
-    put = tuple(books.cards[w.slot].pci for w in c.puts)
-    take = tuple(books.cards[w.slot].pci for w in c.takes)
+    put = tuple(device(books, w) for w in c.puts)
+    take = tuple(device(books, w) for w in c.takes)
     lock, back = None, None
     if put:
         lock = True
     elif c.empties and machine.lock_before is not None:
         lock, back = machine.lock_before, machine.reservation_before
-    return Order(machine.vcenter, machine.uuid, c.kind, put, take, lock, back)
+    return Order(machine.vcenter, machine.uuid, c.kind, put, take, c.had, lock, back)
+
+
+def device(books: Books | Draft, wish: Wish) -> Assignment:
+    """What a wish puts into, or takes out of, its machine's settings."""
+    return slots.assignment(books, wish.slot, slots.kind_of(books, wish.label) or "")
 
 
 def outcome(

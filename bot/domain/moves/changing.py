@@ -66,7 +66,7 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         if takes:
             _ask_change(draft, ctx, move, (), takes)
             return
-        clean = tuple(w for w in puts if ctx.sight.clean(draft.cards[w.slot]))
+        clean = tuple(w for w in puts if ctx.sight.clean(w.slot))
         whole = tuple(w for w in clean if {x.slot for x in puts if x.label == w.label} <= {x.slot for x in clean})
         if whole:
             _ask_change(draft, ctx, move, whole, ())
@@ -105,7 +105,9 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
     if puts:
         _remember_memory(draft, ctx, move)
     last = not puts and empties(draft, ctx, move, takes)
-    asked = call(draft, move, CallKind.CHANGE, ctx.run, puts, takes, empties=last)
+    seen = ctx.sight.machine(move.machine)
+    had = seen.unplaced if seen is not None else ()
+    asked = call(draft, move, CallKind.CHANGE, ctx.run, puts, takes, empties=last, had=had)
     step(draft, move, asks(move), changed=move.changed, **asked)
 
 
@@ -121,7 +123,7 @@ def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tupl
 def _remember_memory(draft: Draft, ctx: Round, move: Move) -> None:
     """Write down what the machine's memory settings are before its first card is put on, to go back to with the last one."""
     machine, seen = draft.machines[move.machine], ctx.sight.machine(move.machine)
-    if seen is None or seen.cards:
+    if seen is None or seen.cards or seen.unplaced:
         return
     # What is remembered of a card that came off while the answer was lost is old; a lock that is still there may be ours.
     if machine.lock_before is None or not seen.memory_locked:

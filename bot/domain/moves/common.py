@@ -5,6 +5,7 @@ Also what is known of a stretch in which nobody could look.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,7 +19,9 @@ from bot.domain.model import (
     AgreementKind,
     AgreementState,
     AsideWhy,
+    Assignment,
     CallKind,
+    FixedCard,
     LeaseState,
     Machine,
     Move,
@@ -28,7 +31,7 @@ from bot.domain.model import (
     SlotId,
     Wish,
 )
-from bot.domain.moves.calls import journal, tell
+from bot.domain.moves.calls import device, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
@@ -136,13 +139,15 @@ GAP = timedelta(minutes=1)
 def empties(draft: Draft, ctx: Round, move: Move, takes: tuple[Wish, ...]) -> bool:
     """Whether the machine has no card left once these are off: only then its memory need not stay locked."""
     seen = ctx.sight.machine(move.machine)
-    off = {draft.cards[w.slot].pci for w in takes}
-    return seen is not None and bool(takes) and set(seen.cards) <= off and not seen.foreign
+    if seen is None or not takes or seen.foreign:
+        return False
+    has = Counter[Assignment]([*(FixedCard(pci) for pci in seen.cards), *seen.unplaced])
+    return has <= Counter(device(draft, w) for w in takes)
 
 
 def cards_there(draft: Draft, ctx: Round, move: Move) -> str:
     """Which cards the machine has, by name, for the journal; "" none."""
-    return " ".join(sorted(c.name for c in draft.cards.values() if ctx.sight.there(c, move.machine)))
+    return " ".join(sorted(s for s in ctx.sight.slots() if ctx.sight.there(s, move.machine)))
 
 
 def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why: str) -> None:
@@ -153,7 +158,7 @@ def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why:
 
 def there(draft: Draft, ctx: Round, wish: Wish) -> bool | None:
     lease = draft.leases.get(wish.label)
-    return ctx.sight.there(draft.cards[wish.slot], lease.machine) if lease is not None else None
+    return ctx.sight.there(wish.slot, lease.machine) if lease is not None else None
 
 
 def seen_since(draft: Draft, ctx: Round, move: Move) -> bool:
@@ -184,8 +189,8 @@ def blame(draft: Draft, move: Move, pci: str, why: str) -> None:
     """Set the card aside that a refusal names, if it is one of this move's."""
     slots: set[SlotId] = {w.slot for w in move.wishes}
     for slot in slots:
-        if pci and draft.cards[slot].pci == pci:
-            set_aside(draft, draft.cards[slot], AsideWhy.QUARANTINED, why)
+        if pci and draft.card(slot).pci == pci:
+            set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why)
 
 
 def went_back(draft: Draft, move: Move) -> None:

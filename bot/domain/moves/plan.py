@@ -116,9 +116,7 @@ def wishes(draft: Draft, sight: Sight, machine: Machine) -> tuple[Wish, ...]:
         if lease.state is LeaseState.RESERVED:
             found += [Wish(Work.PUT, label, s) for s in lease.slots]
         elif lease.state is LeaseState.RETURNING:
-            found += [
-                Wish(Work.TAKE, label, s) for s in lease.slots if sight.there(draft.cards[s], machine.uuid) is not False
-            ]
+            found += [Wish(Work.TAKE, label, s) for s in lease.slots if sight.there(s, machine.uuid) is not False]
         elif lease.state is LeaseState.MOVING and not under_way(draft, machine.uuid):
             # It sits in a machine that is off: a start asked by its owner has to prove it, or take it off again.
             open_move = _open(draft, machine)
@@ -138,10 +136,9 @@ def doable(draft: Draft, sight: Sight, move: Move) -> tuple[Wish, ...]:
 
 
 def _ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
-    card = draft.cards[slot]
     if draft.holder(slot, Turn.HAS) != lease.label:
         return False
-    return sight.clean(card) or sight.settings(card) == frozenset({lease.machine})
+    return sight.clean(slot) or sight.settings(slot) == frozenset({lease.machine})
 
 
 # ---- going on -----------------------------------------------------------------------------------------------------

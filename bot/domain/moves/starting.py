@@ -117,7 +117,7 @@ def proving(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
     if not open_puts or move.undo:
         _finish(draft, ctx, move, On.PROOF)
     elif move.on_at is not None and draft.now - move.on_at >= ctx.policy.seen_in_guest:
-        bound = all(ctx.sight.works_on(draft.cards[w.slot], move.machine) for w in open_puts)
+        bound = all(ctx.sight.works_on(w.slot, move.machine) for w in open_puts)
         _finish(draft, ctx, move, On.PROOF if bound else On.NOT_BOUND)
 
 

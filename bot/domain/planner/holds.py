@@ -22,6 +22,7 @@ from bot.domain.model import (
 from bot.domain.planner.spots import spots
 from bot.domain.queue import leave
 from bot.domain.sight import Sight
+from bot.domain.slots import open_of
 
 
 def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
@@ -42,14 +43,13 @@ def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
 
 def after_aside(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[Hold, ...] | None:
     """The same holds, those on cards aside changed for equal free ones; None if there are not enough."""
-    good = [h for h in held if draft.cards[h.slot].aside is None]
+    good = [h for h in held if draft.card(h.slot).aside is None]
     spare = [
-        Hold(c.name, Turn.HAS, str(request.number))
-        for c in sorted(draft.cards.values(), key=lambda c: c.name)
-        if c.kind == request.kind
-        and c.aside is None
+        Hold(slot, Turn.HAS, str(request.number))
+        for slot in open_of(draft, request.kind)
+        if (c := draft.card(slot)).aside is None
         and not c.doubted
-        and draft.holder(c.name, Turn.HAS) is None
+        and draft.holder(slot, Turn.HAS) is None
         and _same_host(draft, c, held)
     ]
     good += spare[: len(held) - len(good)]
@@ -57,7 +57,7 @@ def after_aside(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple
 
 
 def _same_host(draft: Draft, card: Card, held: tuple[Hold, ...]) -> bool:
-    return all((draft.cards[h.slot].vcenter, draft.cards[h.slot].host) == (card.vcenter, card.host) for h in held)
+    return all((draft.card(h.slot).vcenter, draft.card(h.slot).host) == (card.vcenter, card.host) for h in held)
 
 
 def swap(draft: Draft, label: str, holds: tuple[Hold, ...]) -> None:
@@ -72,7 +72,7 @@ def let_go(draft: Draft, sight: Sight, request: Request) -> frozenset[SlotId]:
     offered = {str(r.number) for r in draft.requests.values() if r.state is RequestState.OFFERED}
     slots = {h.slot for h in draft.holds if h.label in offered}
     draft.free(str(request.number))
-    return frozenset(slots | {s.card.name for s in spots(draft, sight, request)})
+    return frozenset(slots | {s.slot for s in spots(draft, sight, request)})
 
 
 def back(

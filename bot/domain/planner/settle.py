@@ -92,7 +92,7 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
         _silent(draft, sight, request, person, policy)
         return
     held = draft.held(label)
-    if any(draft.cards[h.slot].aside is not None for h in held):
+    if any(draft.card(h.slot).aside is not None for h in held):
         found = after_aside(draft, held, request)
         if found is None:
             back(draft, request, On.SLOT_ASIDE, "the card was taken out of the pool")
@@ -174,7 +174,7 @@ def _settle_rest(draft: Draft, sight: Sight, request: Request) -> None:
         _unwanted(draft, request, "I asked whether it is still wanted and heard nothing")
         return
     if rest.why in (RestWhy.PASSED, RestWhy.SILENT) and not over:
-        found = {s.card.name for s in spots(draft, sight, request)}
+        found = {s.slot for s in spots(draft, sight, request)}
         there = frozenset(s for s in rest.slots if not _taken(draft, s))
         over = len(found) >= request.count and bool(found - there)
         if there != rest.slots:
@@ -192,7 +192,7 @@ def _taken(draft: Draft, slot: SlotId) -> bool:
     """Whether a device went to somebody since, or out of the pool: when it is free again, it comes up anew."""
     has, after = (draft.leases.get(draft.holder(slot, turn) or "") for turn in (Turn.HAS, Turn.NEXT))
     lent = has is not None and has.state is not LeaseState.RETURNING
-    return lent or after is not None or draft.cards[slot].aside is not None
+    return lent or after is not None or draft.card(slot).aside is not None
 
 
 def _named_since(draft: Draft, request: Request, rest: Rest) -> bool:

@@ -24,11 +24,13 @@ from bot.domain.model import (
     PersonId,
     Power,
     Request,
+    SlotId,
     Turn,
 )
 from bot.domain.occurrences import coming
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
+from bot.domain.slots import open_of
 
 People = Mapping[PersonId, Person]
 """Those whom the rules may ask about, by id."""
@@ -38,7 +40,7 @@ People = Mapping[PersonId, Person]
 class Spot:
     """A slot that a request could be given now."""
 
-    card: Card  # which
+    slot: SlotId  # which
     turn: Turn  # has: it is free and clean; next: it is on its way back
     here: bool = False  # it sits on the request's own machine already: no power cycle
     free_at: datetime | None = None  # next: when it is expected
@@ -46,32 +48,36 @@ class Spot:
 
 def spots(draft: Draft, sight: Sight, request: Request) -> list[Spot]:
     """The slots that a request could be given, best first: on its own machine, the one it had last, free, on its way."""
-    found = [s for c in draft.cards.values() if c.kind == request.kind and (s := _spot(draft, sight, request, c))]
+    found = [s for slot in open_of(draft, request.kind) if (s := _spot(draft, sight, request, slot))]
     last = {x.slots for x in draft.leases.values() if x.person == request.person}
     had = {slot for slots in last for slot in slots}
-    return sorted(found, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.card.name not in had, s.card.name))
+    # Among equals in the order in which their hosts fill them, which is that of ``open_of``.
+    return sorted(found, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
 
 
-def _spot(draft: Draft, sight: Sight, request: Request, card: Card) -> Spot | None:
-    """This card for this request, if it can be given."""
-    if card.aside is not None or card.doubted or not sight.usable(card) or not _reachable(sight, card, request.machine):
+def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId) -> Spot | None:
+    """This slot for this request, if it can be given."""
+    card = draft.card(slot)
+    if card.aside is not None or card.doubted or not sight.usable(slot) or not _reachable(sight, card, request.machine):
         return None
-    holder = draft.holder(card.name, Turn.HAS)
+    if sight.foreign_size(slot) not in ("", request.kind):
+        return None  # somebody else runs another size on it
+    holder = draft.holder(slot, Turn.HAS)
     if holder is None:
-        return Spot(card, Turn.HAS) if sight.clean(card) else None
+        return Spot(slot, Turn.HAS) if sight.clean(slot) else None
     lease = draft.leases.get(holder)
-    if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(card.name, Turn.NEXT) is not None:
+    if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(slot, Turn.NEXT) is not None:
         return None
     if lease.fault:
         return None  # set aside when it comes off
     if lease.machine == request.machine:
-        return Spot(card, Turn.NEXT, here=True)
+        return Spot(slot, Turn.NEXT, here=True)
     free_at = expected_free(draft, lease, draft.now)
-    return Spot(card, Turn.NEXT, free_at=free_at) if free_at is not None else None
+    return Spot(slot, Turn.NEXT, free_at=free_at) if free_at is not None else None
 
 
 def _reachable(sight: Sight, card: Card, machine: MachineId) -> bool:
-    """A fixed card can be put on machines of its own host only; an unknown machine gets nothing."""
+    """A card can be put on machines of its own host only; an unknown machine gets nothing."""
     seen = sight.machine(machine)
     return seen is not None and (seen.vcenter, seen.host) == (card.vcenter, card.host)
 

@@ -68,13 +68,13 @@ def lease_out(draft: Draft, request: Request, found: list[Spot], policy: Policy)
     """It is the request's turn and a window is known: holds and a reserved lease."""
     label = str(request.number)
     for spot in found:
-        draft.hold(spot.card.name, spot.turn, label)
+        draft.hold(spot.slot, spot.turn, label)
     here = all(s.here for s in found)
     event = On.TURN_HERE if here else On.TURN
     if request.state is RequestState.OFFERED:
         event = On.ACCEPTED
     step(draft, request, event, offer=None, rest=None, silences=0)
-    lease = reserve(draft, request, tuple(s.card.name for s in found))
+    lease = reserve(draft, request, tuple(s.slot for s in found))
     if not here:
         draft.tell(News(NewsKind.LEASED, request.person, key=f"turn:{label}", request=request, lease=lease))
     return lease
@@ -87,10 +87,10 @@ def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], peop
     accept_by = hours.add_working(draft.now, policy.accept_by, zone, policy)
     free = [s.free_at for s in found if s.free_at is not None]
     for spot in found:
-        draft.hold(spot.card.name, spot.turn, str(request.number))
+        draft.hold(spot.slot, spot.turn, str(request.number))
     offer = Offer(draft.now, accept_by, max(free) if free else None)
     request = step(draft, request, On.TURN_OFFER, offer=offer)
-    slots = tuple(s.card.name for s in found)
+    slots = tuple(s.slot for s in found)
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)
     tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what, zone=zone)

@@ -99,7 +99,7 @@ class Act:
                 if words:
                     raise Again(f"{vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
             except vim.fault.InvalidDeviceSpec as fault:
-                if self._stale or not self.step.put:
+                if self._stale or not self.step.put_pci:
                     self._judge(client, fault)
                     return self.before
                 met, self._stale = fault, True
@@ -144,7 +144,7 @@ class Act:
 
     def _found(self, vm: Vm) -> Before | None:
         """The effect is there already. What was before a card came that an earlier process put on is not known any more."""
-        if self.step.kind is CallKind.CHANGE and self.before is None and not self.step.put:
+        if self.step.kind is CallKind.CHANGE and self.before is None and not self.step.put_pci:
             self.before = Before(vm.reservation_mb, vm.locked)
         return self.before
 
@@ -153,7 +153,7 @@ class Act:
             raise Again(f"{vm.name} is not off, and cards can only be changed while it is", timedelta(seconds=15))
         if self.before is None:  # a later try may find what an earlier one did
             self.before = Before(vm.reservation_mb, vm.locked)
-        puts = [address for address in self.step.put if address not in vm.fixed]
+        puts = [address for address in self.step.put_pci if address not in vm.fixed]
         host, offered = None, {}
         if puts:
             host = self._host(client, vm)
@@ -167,7 +167,7 @@ class Act:
         tasks.wait(client, change.send(client, vm, plan.spec), self.site.vcenter.task_s, self.site.real)
         if lacks := change.unmade(self._read(client), self.step):
             raise Again(f"vCenter says that {vm.name} is changed, but {lacks}", timedelta(seconds=15))
-        log.info("%s: took off %s, put on %s", vm.name, list(self.step.take), puts)
+        log.info("%s: took off %s, put on %s", vm.name, list(self.step.take_pci), puts)
         return self.before
 
     def _offered(self, client: Client, vm: Vm, puts: list[str]) -> dict[str, DataObject]:

@@ -82,15 +82,15 @@ def backing(info: DataObject) -> DataObject:
 
 def settled(vm: Vm, step: LabStep) -> bool:
     """Whether the effect of ``step`` is there already, so that nothing is to be sent."""
-    devices = not (set(step.take) & vm.fixed.keys()) and set(step.put) <= vm.fixed.keys()
+    devices = not (set(step.take_pci) & vm.fixed.keys()) and set(step.put_pci) <= vm.fixed.keys()
     return devices and _memory(vm, step) == (None, None)
 
 
 def _memory(vm: Vm, step: LabStep) -> tuple[bool | None, int | None]:
     """(lock, reservation) to be sent; None: as it is."""
-    left = (vm.fixed.keys() | set(step.put)) - set(step.take)
+    left = (vm.fixed.keys() | set(step.put_pci)) - set(step.take_pci)
     if left or vm.others:  # never unlocked while any device of the kind remains
-        wanted = bool(step.put) or step.lock_memory is True
+        wanted = bool(step.put_pci) or step.lock_memory is True
         return (True, None) if wanted and not vm.locked else (None, None)
     if step.lock_memory is not False:
         return (True, None) if step.lock_memory and not vm.locked else (None, None)
@@ -101,8 +101,8 @@ def _memory(vm: Vm, step: LabStep) -> tuple[bool | None, int | None]:
 
 def decide(vm: Vm, step: LabStep, offered: Mapping[str, DataObject], host: HostRow | None) -> Plan:
     """The spec that makes ``step`` true of ``vm``. ``offered`` and ``host`` are needed if something is put on."""
-    takes = [a for a in step.take if a in vm.fixed]
-    puts = [a for a in step.put if a not in vm.fixed]
+    takes = [a for a in step.take_pci if a in vm.fixed]
+    puts = [a for a in step.put_pci if a not in vm.fixed]
     changes = [vim.vm.device.VirtualDeviceSpec(operation="remove", device=vm.fixed[address]) for address in takes]
     for number, address in enumerate(puts, start=1):
         device = PciDevice(key=-number, backing=backing(offered[address]))  # distinct keys, or all are refused as one
@@ -118,7 +118,7 @@ def decide(vm: Vm, step: LabStep, offered: Mapping[str, DataObject], host: HostR
     if reservation is not None:
         spec.memoryAllocation = vim.ResourceAllocationInfo(reservation=support.long(reservation))
     if puts and host is not None:
-        left = (vm.fixed.keys() | set(step.put)) - set(step.take)
+        left = (vm.fixed.keys() | set(step.put_pci)) - set(step.take_pci)
         spec.extraConfig = mmio_options(vm, left, host)
     return Plan(spec, (*takes, *puts))
 
@@ -182,8 +182,8 @@ def send(client: Client, vm: Vm, spec: DataObject) -> Ref:
 
 def unmade(vm: Vm, step: LabStep) -> str:
     """What a read back does not show of ``step``, in words; "" all is there."""
-    still, absent = set(step.take) & vm.fixed.keys(), set(step.put) - vm.fixed.keys()
+    still, absent = set(step.take_pci) & vm.fixed.keys(), set(step.put_pci) - vm.fixed.keys()
     parts = [f"{a} is still in its settings" for a in sorted(still)] + [f"{a} is not in them" for a in sorted(absent)]
-    if step.put and not absent and not vm.locked and vm.reservation_mb < vm.memory_mb:
+    if step.put_pci and not absent and not vm.locked and vm.reservation_mb < vm.memory_mb:
         parts.append("its memory is not locked")
     return ", ".join(parts)

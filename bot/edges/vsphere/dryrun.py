@@ -42,12 +42,12 @@ def dry_run(client: Client, site: Site, step: LabStep) -> list[str]:
         gpus = {card.pci for card in host.cards}
         found += [
             f"card {a} of {vm.name} belongs to a device group, which the bot does not touch"
-            for a in step.take
+            for a in step.take_pci
             if a in vm.fixed
             and getattr(vm.fixed[a], "deviceGroupInfo", None) is not None
             and not is_card(a, vm.fixed[a], gpus)
         ]
-        if puts := [a for a in step.put if a not in vm.fixed]:
+        if puts := [a for a in step.put_pci if a not in vm.fixed]:
             found += _machine(vm) + _cards(vm, host, puts) + _others(client, vm, host, puts)
     return found
 

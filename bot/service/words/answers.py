@@ -234,7 +234,7 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
 
 def _restart_lines(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> list[LineOf]:
     vm, them = name_of(machine), "it" if request.count == 1 else "they"
-    seen = Sight(scene.books.cards, scene.seen, {}).machine(request.machine)
+    seen = Sight(scene.books, scene.seen, {}).machine(request.machine)
     end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy)]
     come = "comes" if request.count == 1 else "come"
     if is_off(scene, request):

@@ -87,7 +87,7 @@ class View:
 
     def __init__(self, books: Books, seen: Seen | None, now: datetime) -> None:
         self.books, self.seen, self.now = books, seen, now
-        self.sight = Sight(books.cards, seen, {})
+        self.sight = Sight(books, seen, {})
         self._has = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
         self._next = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
 
@@ -112,8 +112,8 @@ class View:
 
     def elsewhere(self, card: Card) -> str:
         """The name of the machine that has a card which was not lent; "" none, or nobody can say."""
-        found = set(self.sight.settings(card) or ())
-        bound = self.sight.bound(card)
+        found = set(self.sight.settings(card.name) or ())
+        bound = self.sight.bound(card.name)
         for uuid in sorted(found | ({bound} if bound else set())):
             seen = self.sight.machine(uuid)
             return tidy(seen.name) if seen is not None else name_of(self.books.machines.get(uuid), "another machine")

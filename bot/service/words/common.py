@@ -528,7 +528,7 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 def off_now(books: Books, seen: Seen | None, machine: MachineId) -> bool:
     """Whether a machine was seen off, and not by us: cards come and go without a restart. One that we put off is put on again first."""
-    return Sight(books.cards, seen, {}).power(machine) is Power.OFF and not comes_on(books.moves.values(), machine)
+    return Sight(books, seen, {}).power(machine) is Power.OFF and not comes_on(books.moves.values(), machine)
 
 
 def off_when(books: Books, policy: Policy) -> str:

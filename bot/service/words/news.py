@@ -44,6 +44,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.ENDED: news_cards.ended,
     NewsKind.FAILED: news_cards.failed,
     NewsKind.CARD_ASIDE: news_cards.card_aside,
+    NewsKind.CARD_CHANGED: news_cards.card_changed,
     NewsKind.DIFFERENCE: news_cards.difference,
     NewsKind.STRANGER: news_cards.stranger,
     NewsKind.SHARED_SETTING: news_cards.shared_setting,

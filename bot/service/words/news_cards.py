@@ -369,6 +369,14 @@ def failed(t: Telling) -> Reply:
     )
 
 
+def card_changed(t: Telling) -> Reply:
+    """A card that is lent is given in another mode by its host now."""
+    return say(
+        head(t.cards, f" {'were' if t.many else 'was'} changed in vCenter", why_tail(t.item.reason)),
+        ln("It goes on as it was lent. Nobody else gets it before it is given back; then I take the new way over."),
+    )
+
+
 def card_aside(t: Telling) -> Reply:
     """A card rests."""
     holders: list[Lease] = [x for x in t.books.leases.values() if x.state in _SITS and set(x.slots) & set(t.slots)]

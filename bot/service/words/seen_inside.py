@@ -103,7 +103,7 @@ def _listed(scene: Scene, lease: Lease, card: SlotId) -> list[LineOf]:
         return [ln(Code(tidy(line, 110))) for line in lines[:SHOWN]]
     own: dict[SlotId, str] = {}
     for slot in sorted(lease.slots, key=by_number):
-        known = scene.books.cards[slot].uuid if slot in scene.books.cards else ""
+        known = scene.books.card(slot).uuid if slot in scene.books.cards else ""
         found = next((line for line in lines if known and known in line), None)
         if found is not None:
             own[slot] = found

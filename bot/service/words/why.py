@@ -109,7 +109,7 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
 
 def _where(scene: Scene, lease: Lease) -> LineOf | None:
     """Its cards as vCenter has them: the address is what both know a card by."""
-    cards = [scene.books.cards[s] for s in sorted(lease.slots, key=by_number)[:4] if s in scene.books.cards]
+    cards = [scene.books.card(s) for s in sorted(lease.slots, key=by_number)[:4] if s in scene.books.cards]
     if not cards:
         return None
     one = len(cards) == 1

@@ -1,0 +1,152 @@
+"""Slots: the places in the books for devices, and what each of them is to vCenter. Pure.
+
+Called by every rule that gives, takes or shows devices. A card that is given whole (fixed or dynamic) is one slot of its own name, ``T4-1``.
+A vGPU card is as many as the size admits that it is booked for, ``T4-5.1`` and ``T4-5.2``: the first part booked fixes its size until the
+last is given back. Which card a vGPU or a dynamic device sits on is its host's choice at power-on: slots foresee it, `seats` corrects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from bot.domain.model import (
+    Assignment,
+    Card,
+    DynamicCard,
+    FixedCard,
+    Hold,
+    Lease,
+    Machine,
+    MachineId,
+    Mode,
+    Request,
+    SlotId,
+    Turn,
+    Vgpu,
+)
+
+
+class Places(Protocol):
+    """Books or a draft."""
+
+    @property
+    def cards(self) -> Mapping[SlotId, Card]:
+        """By name."""
+        ...
+
+    @property
+    def machines(self) -> Mapping[MachineId, Machine]:
+        """By id: those that are registered."""
+        ...
+
+    @property
+    def leases(self) -> Mapping[str, Lease]:
+        """By label."""
+        ...
+
+    @property
+    def requests(self) -> Mapping[int, Request]:
+        """By number."""
+        ...
+
+    @property
+    def holds(self) -> frozenset[Hold] | set[Hold]:
+        """All of them."""
+        ...
+
+
+def card_name(slot: SlotId) -> str:
+    """The card that a slot is of."""
+    return slot.partition(".")[0]
+
+
+def card_of(places: Places, slot: SlotId) -> Card:
+    """The same, as the books have it. KeyError: no such card."""
+    return places.cards[card_name(slot)]
+
+
+def part_of(slot: SlotId) -> int:
+    """Which part of its card it is, from 1; 0: the whole card."""
+    return int(slot.partition(".")[2] or 0)
+
+
+def kinds_of(card: Card) -> tuple[str, ...]:
+    """What people may ask for of it."""
+    return tuple(name for name, _ in card.profiles) if card.mode is Mode.VGPU else (card.kind,)
+
+
+def kinds(places: Places) -> list[str]:
+    """All kinds of the pool, by name."""
+    return sorted({kind for card in places.cards.values() for kind in kinds_of(card)})
+
+
+def has_kind(card: Card, kind: str) -> bool:
+    """Whether devices of this kind can be had of it."""
+    return kind in kinds_of(card)
+
+
+def parts(card: Card, kind: str) -> tuple[SlotId, ...]:
+    """Its slots for a kind, whatever is booked; () it has none."""
+    if not has_kind(card, kind):
+        return ()
+    if card.mode is not Mode.VGPU:
+        return (card.name,)
+    return tuple(f"{card.name}.{n}" for n in range(1, dict(card.profiles)[kind] + 1))
+
+
+def all_of(places: Places, kind: str) -> list[SlotId]:
+    """Every slot for a kind if nothing were booked, by name."""
+    return [slot for card in sorted(places.cards.values(), key=lambda c: c.name) for slot in parts(card, kind)]
+
+
+def kind_of(places: Places, label: str) -> str | None:
+    """What the lease or the offered request with this label is for; None: neither."""
+    lease = places.leases.get(label)
+    if lease is not None:
+        return lease.kind
+    request = places.requests.get(int(label)) if label.isdigit() else None
+    return request.kind if request is not None else None
+
+
+def booked(places: Places, card: str) -> list[Hold]:
+    """The holds on a card, whole or part."""
+    return [h for h in places.holds if card_name(h.slot) == card]
+
+
+def size_of(places: Places, card: Card) -> str | None:
+    """The profile that a vGPU card is booked for; None: it is booked for nothing, so any will do."""
+    labels = sorted({h.label for h in booked(places, card.name)})
+    return next((kind for label in labels if (kind := kind_of(places, label)) is not None), None)
+
+
+def open_of(places: Places, kind: str) -> list[SlotId]:
+    """The slots that a kind can have as the cards are booked now, held or not, in the order in which hosts fill them: whole cards by
+    name; parts on the emptiest card first where a host spreads, on the fullest where it consolidates."""
+    found: list[tuple[tuple[int, str, int], SlotId]] = []
+    for card in places.cards.values():
+        if card.mode is Mode.VGPU and size_of(places, card) not in (None, kind):
+            continue
+        used = {h.slot for h in booked(places, card.name) if h.turn is Turn.HAS}
+        mine = sorted(parts(card, kind), key=lambda s: (s not in used, part_of(s)))
+        for n, slot in enumerate(mine):  # so many are filled before it
+            filled = 0 if card.mode is not Mode.VGPU else -n if card.consolidates else n
+            found.append(((filled, card.name, n), slot))
+    return [slot for _, slot in sorted(found)]
+
+
+def assignment(places: Places, slot: SlotId, kind: str) -> Assignment:
+    """What stands in a machine's settings for it."""
+    card = card_of(places, slot)
+    match card.mode:
+        case Mode.FIXED:
+            return FixedCard(card.pci)
+        case Mode.DYNAMIC:
+            return DynamicCard(card.ids, card.label)
+        case Mode.VGPU:
+            return Vgpu(kind)
+
+
+def equal(a: Card, b: Card) -> bool:
+    """Whether one may stand for the other: of one host, one mode, and for the same askers."""
+    return (a.vcenter, a.host, a.mode, a.kind, a.label) == (b.vcenter, b.host, b.mode, b.kind, b.label)
