@@ -556,6 +556,11 @@ class SeenMachine:
     reservation_mb: int = 0  # memory reserved for it now
     memory_locked: bool = False  # the reservation is locked to its size
 
+    @property
+    def devices(self) -> int:
+        """How many cards, whole or parts, its guest is to see."""
+        return len(self.cards) + len(self.unplaced)
+
 
 @dataclass(frozen=True)
 class Seen:

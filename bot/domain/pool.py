@@ -181,7 +181,7 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     )  # with the cards that were just named, and the devices where they run
     for card in list(draft.cards.values()):
         if card.mode is Mode.VGPU:
-            _parts_fit(draft, sight, card)
+            _parts_fit(draft, sight, card, policy)
         else:
             _fits(draft, sight, card, policy)
 
@@ -308,8 +308,13 @@ def _change_seat(draft: Draft, lease: Lease, slot: SlotId, other: SlotId) -> Non
     draft.log(BOT, "lease.seat", f"#{lease.label}", f"it runs on {other}, not on {slot}")
 
 
-def _parts_fit(draft: Draft, sight: Sight, card: Card) -> None:
-    """Strangers on a vGPU card: parts that nobody was lent, on registered machines."""
+def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
+    """The same for a vGPU card: parts on registered machines that nobody was lent, and guests that long miss what they were lent."""
+    if sight.host(card.name) is None:
+        return
+    lent = {x.label: x for h in booked(draft, card.name) if (x := draft.leases.get(h.label)) is not None}
+    without = [x.guest_without_since for x in lent.values() if x.state is LeaseState.ACTIVE and x.guest_without_since]
+    _doubt(draft, card, any(draft.now - since >= policy.seen_in_guest for since in without))
     for slot in sight.slots():
         if card_name(slot) == card.name and draft.holder(slot, Turn.HAS) is None:
             machines = sight.settings(slot)

@@ -19,6 +19,7 @@ from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Card, Lease, MachineId, Power, Reading, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.slots import part_of
 
 Names = dict[tuple[MachineId, str], SlotId]
 """Which slot a device is, by its machine and the guest's name for it."""
@@ -60,7 +61,7 @@ def pair(
     """
     here = _here(draft, ctx, machine, lent, by_place)
     own = {d.uuid: d for d in devices if not _of_machine(d)}
-    if len(own) < len(devices):
+    if len(own) < len(devices) or any(part_of(slot) for slot in lent):
         return _by_machine(lent, devices)
     known = {c.uuid: c for c in here if c.uuid}
     found = {uuid: known[uuid].name for uuid in own if uuid in known}
@@ -103,6 +104,8 @@ def _here(
     """The cards on a machine, by name: those that vCenter shows in its settings, and those that are lent there."""
     seen = ctx.sight.machine(machine)
     shown = [by_place.get((seen.vcenter, seen.host, pci)) for pci in seen.cards] if seen is not None else []
+    if seen is not None and seen.unplaced:  # cards that it has by kind: those that it runs with
+        shown += [s for s in ctx.sight.slots() if not part_of(s) and ctx.sight.there(s, machine)]
     names = sorted({*lent, *(name for name in shown if name is not None)})
     return [draft.card(s) for s in names if ctx.sight.there(s, machine) is not False]
 
@@ -123,7 +126,7 @@ def _by_machine(lent: Sequence[SlotId], devices: Sequence[Device]) -> dict[str, 
 def _whole(ctx: Round, machine: MachineId, here: Sequence[Card], devices: Sequence[Device]) -> bool:
     """Whether the look knows all that the machine has, and the guest sees as many."""
     seen = ctx.sight.machine(machine)
-    return seen is not None and len(seen.cards) == len(here) == len(devices)
+    return seen is not None and seen.devices == len(here) == len(devices)
 
 
 def _complain(draft: Draft, machine: MachineId, cards: Sequence[Card], device: Device, why: str) -> None:
@@ -154,6 +157,8 @@ def _take_in(
 def _compare(draft: Draft, policy: Policy, lease: Lease, slot: SlotId, device: Device) -> None:
     """ECC and MIG against the policy, or as they were first seen; memory that nobody holds. Said to the admins once a lease."""
     card = draft.card(slot)
+    if part_of(slot):
+        return  # how a part looks says nothing of how its card should be
     found = [
         *_differs(slot, "ECC", device.ecc, policy.idle.expect_ecc if policy.idle.expect_ecc is not None else card.ecc),
         *_differs(slot, "MIG", device.mig, policy.idle.expect_mig if policy.idle.expect_mig is not None else card.mig),

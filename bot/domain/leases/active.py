@@ -60,7 +60,7 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
 def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
     """What the guest says: it sees the cards, or misses one."""
     machine = ctx.sight.machine(lease.machine)
-    expected = len(machine.cards) if machine is not None else len(lease.slots)
+    expected = machine.devices if machine is not None else len(lease.slots)
     if word.cards >= expected:
         if not lease.guest_seen or lease.guest_without_since is not None:
             lease = replace(lease, guest_seen=True, guest_without_since=None)

@@ -75,7 +75,7 @@ def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
     bound = all(ctx.sight.works_on(s, lease.machine) for s in lease.slots)
     word = _word(draft, ctx, lease)
     machine = ctx.sight.machine(lease.machine)
-    expected = len(machine.cards) if machine else len(lease.slots)
+    expected = machine.devices if machine else len(lease.slots)
     if bound and lease.seen_vcenter is None:
         lease = replace(lease, seen_vcenter=draft.now)
         draft.put(lease)
