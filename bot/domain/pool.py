@@ -42,6 +42,9 @@ from bot.domain.vgpu import lendable
 LOOKS_TO_BE_GONE = 2
 """Complete looks in a row in which something is missing before it is believed gone."""
 
+SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
+"""Leases whose devices may be on their machine."""
+
 LOOKS_TO_HEAL = 3
 """Complete looks in a row that agree with the books before a difference is over."""
 
@@ -242,7 +245,7 @@ def reseat(draft: Draft, sight: Sight) -> None:
     """
     for label in sorted(draft.leases):
         lease = draft.leases[label]
-        if lease.state not in (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING):
+        if lease.state not in SITS:
             continue
         for slot in lease.slots:
             card = draft.card(slot)
@@ -264,9 +267,9 @@ def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | N
     seated = Counter(
         card_name(s)
         for x in draft.leases.values()
-        if x.machine == lease.machine and x.state in OPEN_LEASE
+        if x.machine == lease.machine and x.state in SITS
         for s in x.slots
-        if equal(draft.card(s), card) and sight.there(s, lease.machine)
+        if equal(draft.card(s), card)
     )
     if seated[card.name] <= on[card.name]:
         return None
@@ -274,7 +277,8 @@ def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | N
         if on[name] > seated[name]:
             mine = parts(draft.cards[name], lease.kind)
             free = [s for s in mine if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
-            strange = [s for s in mine if not sight.there(s, _machine_of(draft, s) or "")]
+            here = running_on(host, draft.cards[name])
+            strange = [s for s in mine if _machine_of(draft, s) not in here]
             return next(iter([*free, *strange]), None)
     return None
 

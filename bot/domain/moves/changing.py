@@ -25,7 +25,7 @@ from bot.domain.moves.common import (
     bar,
     blame,
     called_off,
-    empties,
+    change,
     seen_changes,
     seen_since,
     there,
@@ -104,11 +104,7 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
         return
     if puts:
         _remember_memory(draft, ctx, move)
-    last = not puts and empties(draft, ctx, move, takes)
-    seen = ctx.sight.machine(move.machine)
-    had = seen.unplaced if seen is not None else ()
-    asked = call(draft, move, CallKind.CHANGE, ctx.run, puts, takes, empties=last, had=had)
-    step(draft, move, asks(move), changed=move.changed, **asked)
+    step(draft, move, asks(move), changed=move.changed, **change(draft, ctx, move, puts, takes))
 
 
 def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from bot.domain import windows
 from bot.domain.draft import Draft
@@ -31,7 +32,7 @@ from bot.domain.model import (
     SlotId,
     Wish,
 )
-from bot.domain.moves.calls import device, journal, tell
+from bot.domain.moves.calls import call, device, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
@@ -143,6 +144,14 @@ def empties(draft: Draft, ctx: Round, move: Move, takes: tuple[Wish, ...]) -> bo
         return False
     has = Counter[Assignment]([*(FixedCard(pci) for pci in seen.cards), *seen.unplaced])
     return has <= Counter(device(draft, w) for w in takes)
+
+
+def change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> dict[str, Any]:
+    """The fields of a move that write a change of devices down, with what its machine has now."""
+    seen = ctx.sight.machine(move.machine)
+    last = not puts and empties(draft, ctx, move, takes)
+    had = seen.unplaced if seen is not None else ()
+    return call(draft, move, CallKind.CHANGE, ctx.run, puts, takes, empties=last, had=had)
 
 
 def cards_there(draft: Draft, ctx: Round, move: Move) -> str:

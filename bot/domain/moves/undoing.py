@@ -24,7 +24,7 @@ from bot.domain.moves.common import (
     asks,
     bar,
     cards_there,
-    empties,
+    change,
     seen_changes,
     seen_since,
     stuck_key,
@@ -99,9 +99,7 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
             for to in (*machine.owners, ADMINS):
                 draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=c.reason))
         elif ctx.acting and not waits(draft, move):
-            last = empties(draft, ctx, move, put)
-            asked = call(draft, move, CallKind.CHANGE, ctx.run, (), put, empties=last)
-            step(draft, move, asks(move), changed=move.changed, **asked)
+            step(draft, move, asks(move), changed=move.changed, **change(draft, ctx, move, (), put))
         return
     move = seen_changes(draft, ctx, move)
     if not (move.was_on or move.wants_on):

@@ -1,0 +1,295 @@
+"""Cards that are given by kind: dynamic ones and vGPUs, through ``decide`` in a world whose host places them when a machine starts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain import pool, queue, slots
+from bot.domain.errors import TooMany, UnknownKind
+from bot.domain.model import LeaseState, Length, Mode, MoveState, Power, Request, RequestState, SeenCard
+from bot.domain.news import NewsKind
+from bot.domain.policy import Policy
+from tests.domain.modes_world import HALF, IDS, POOL, WHOLE, ModesWorld, labelled, shared
+from tests.domain.world import PCI
+
+MIN, HOUR = timedelta(minutes=1), timedelta(hours=1)
+EIGHT, SIXTEEN = HALF.profile, WHOLE.profile
+
+
+def ask(world: ModesWorld, who: str, vm: str, kind: str | None = EIGHT, count: int = 1, window: str = "now") -> Request:
+    wanted = queue.Wanted(count, kind, f"uuid-{vm}", Length(), "", world.wish(window))
+    return world.do(lambda d: queue.request(d, world.people[who], wanted, world.policy))
+
+
+def active(world: ModesWorld, *labels: object) -> bool:
+    return all(str(x) in world.books.leases and world.lease(str(x)).state is LeaseState.ACTIVE for x in labels)
+
+
+def served(world: ModesWorld, who: str, vm: str, kind: str | None = EIGHT, count: int = 1) -> str:
+    """Ask, and wait until it works."""
+    label = str(ask(world, who, vm, kind, count).number)
+    world.until(lambda: active(world, label), HOUR)
+    return label
+
+
+def place(world: ModesWorld, vm: str) -> list[str]:
+    return [pci for _, pci in world.placed.get(vm, [])]
+
+
+def card_at(world: ModesWorld, pci: str) -> str:
+    return next(c.name for c in world.books.cards.values() if c.pci == pci)
+
+
+# ---- what can be asked for
+
+
+def test_cards_are_named_by_model_and_asked_for_by_profile() -> None:
+    world = ModesWorld((*shared(PCI[0]), *labelled(PCI[1])))
+    assert [(c.name, c.mode) for c in world.books.cards.values()] == [("T4-1", Mode.VGPU), ("T4-2", Mode.DYNAMIC)]
+    assert slots.kinds(world.books) == ["T4", "grid_t4-16q", "grid_t4-4q", "grid_t4-8q"], (
+        "B and A series compute nothing"
+    )
+    assert queue.pool(world.books, EIGHT) == ["T4-1.1", "T4-1.2"] and queue.pool(world.books, "T4") == ["T4-2"]
+
+
+def test_a_site_may_choose_profiles_and_write_its_own_counts() -> None:
+    policy = Policy(vgpu_profiles=frozenset({EIGHT, "grid_t4-8a"}), vgpu_counts={EIGHT: 1})
+    world = ModesWorld(policy=policy)
+    assert dict(world.books.cards["T4-1"].profiles) == {EIGHT: 1}, "of 8a no table knows how many"
+
+
+def test_more_than_exist_and_unknown_profiles_are_refused() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    with pytest.raises(TooMany) as refused:
+        ask(world, "ada", "vm-python", EIGHT, 3)
+    assert refused.value.facts["most"] == 2
+    with pytest.raises(UnknownKind):
+        ask(world, "ada", "vm-python", "grid_t4-8a")
+    with pytest.raises(UnknownKind):
+        ask(world, "ada", "vm-python", "T4")
+
+
+def test_without_a_kind_whole_cards_are_meant_and_else_the_largest_part() -> None:
+    assert queue.pick_kind(ModesWorld().books, None, 1) == SIXTEEN
+    assert queue.pick_kind(ModesWorld((*shared(*PCI[:3]), *labelled(PCI[3]))).books, None, 1) == "T4"
+
+
+# ---- the way there and back
+
+
+def test_a_vgpu_goes_on_and_comes_off() -> None:
+    world = ModesWorld()
+    label = served(world, "ada", "vm-python")
+    assert world.asked["vm-python"] == [HALF] and world.vms["vm-python"].power is Power.ON
+    assert world.lease(label).seen_vcenter is not None
+    world.release("ada", label, window="now")
+    world.until(lambda: world.lease(label).state is LeaseState.ENDED, HOUR)
+    assert world.asked["vm-python"] == [] and not world.books.holds
+
+
+def test_a_dynamic_card_goes_on_and_comes_off_and_has_the_name_of_where_it_runs() -> None:
+    world = ModesWorld(labelled(*PCI))
+    label = served(world, "ada", "vm-python", "T4", 2)
+    assert world.asked["vm-python"] == [POOL, POOL]
+    assert sorted(world.lease(label).slots) == sorted(card_at(world, p) for p in place(world, "vm-python"))
+    assert "T4-4" in world.lease(label).slots, "the host took the last cards"
+    world.release("ada", label, ("T4-4",), "now")
+    world.until(lambda: world.asked["vm-python"] == [POOL], HOUR)
+    world.pass_time(5 * MIN)
+    assert active(world, label) and len(world.lease(label).slots) == 1
+
+
+def test_a_dynamic_lease_follows_its_card_over_the_owners_own_restart() -> None:
+    world = ModesWorld(labelled(*PCI))
+    ada, bob = served(world, "ada", "vm-python", "T4"), served(world, "bob", "vm-r", "T4")
+    assert (world.lease(ada).slots, world.lease(bob).slots) == (("T4-4",), ("T4-3",))
+    for vm in ("vm-python", "vm-r"):
+        world.switch(vm, Power.OFF)
+    world.pass_time(MIN)
+    for vm in ("vm-r", "vm-python"):  # in the other order: each gets the other's card
+        world.switch(vm, Power.ON)
+    world.pass_time(5 * MIN)
+    assert (world.lease(ada).slots, world.lease(bob).slots) == (("T4-3",), ("T4-4",))
+    assert active(world, ada, bob) and not world.told(NewsKind.FAILED)
+
+
+def test_a_host_that_lists_no_bindings_is_believed_by_the_settings() -> None:
+    world = ModesWorld(labelled(*PCI))
+    world.tells_bindings = False
+    label = served(world, "ada", "vm-python", "T4")
+    assert world.lease(label).slots == ("T4-1",)
+
+
+# ---- one size a card
+
+
+def test_parts_of_one_size_share_a_card_and_another_size_takes_another_card() -> None:
+    world = ModesWorld(shared(*PCI[:2]), consolidates=True)
+    first, second = served(world, "ada", "vm-python"), served(world, "bob", "vm-r")
+    assert len({slots.card_name(s) for x in (first, second) for s in world.lease(x).slots}) == 1
+    third = served(world, "carol", "vm-train", SIXTEEN)
+    assert slots.card_name(world.lease(third).slots[0]) != slots.card_name(world.lease(first).slots[0])
+
+
+def test_spread_halves_block_a_whole_card_although_half_of_each_is_free() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    served(world, "ada", "vm-python")
+    served(world, "bob", "vm-r")
+    whole = ask(world, "carol", "vm-train", SIXTEEN)
+    world.pass_time(30 * MIN)
+    assert world.req(whole.number).state is RequestState.QUEUED
+    half = ask(world, "ada", "vm-python-2")
+    world.until(lambda: active(world, half.number), HOUR)
+
+
+def test_a_card_takes_another_size_when_its_last_part_is_back() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    label = served(world, "ada", "vm-python")
+    whole = ask(world, "carol", "vm-train", SIXTEEN, window="any time today")
+    world.pass_time(5 * MIN)
+    assert world.req(whole.number).state is RequestState.QUEUED
+    world.release("ada", label, window="now")
+    world.until(lambda: active(world, whole.number), 2 * HOUR)
+
+
+# ---- hosts decide
+
+
+def test_no_room_at_power_on_takes_the_part_off_again_and_the_place_is_kept() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    request = ask(world, "ada", "vm-python")
+    world.until(lambda: world.move("vm-python").state is MoveState.CHANGING if world.books.moves else False, HOUR)
+    world.asked["vm-r"], world.placed["vm-r"] = [WHOLE], [(WHOLE, PCI[0])]  # somebody starts a whole card elsewhere
+    world.until(lambda: world.books.moves[1].state is MoveState.DONE, HOUR)
+    assert world.asked["vm-python"] == [] and world.vms["vm-python"].power is Power.ON
+    lease = world.lease(request.number)
+    assert lease.state is LeaseState.RESERVED or world.req(request.number).state is RequestState.QUEUED
+    world.asked["vm-r"], world.placed["vm-r"] = [], []
+    world.agree("ada", "vm-python", "now", str(request.number))
+    world.until(lambda: active(world, request.number), 2 * HOUR)
+
+
+def test_a_lease_follows_the_card_that_the_host_chose() -> None:
+    world = ModesWorld(shared(*PCI[:2]), consolidates=False)
+    world.prefers = [PCI[1], PCI[0]]
+    label = served(world, "ada", "vm-python")
+    assert slots.card_name(world.lease(label).slots[0]) == card_at(world, PCI[1])
+
+
+# ---- strangers
+
+
+def test_a_strangers_vgpu_takes_its_part_and_sizes_its_card() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    world.put("vm-r", HALF)
+    world.pass_time(MIN)
+    (stranger,) = {n.slots for n in world.told(NewsKind.STRANGER, "bob")}
+    assert slots.card_name(stranger[0]) == "T4-1"
+    whole = ask(world, "ada", "vm-python", SIXTEEN)
+    world.pass_time(10 * MIN)
+    assert world.req(whole.number).state is RequestState.QUEUED, "its card runs halves"
+    world.do(lambda d: queue.withdraw(d, d.requests[whole.number], "ada"))
+    half = ask(world, "ada", "vm-python")
+    world.until(lambda: active(world, half.number), HOUR)
+    another = ask(world, "carol", "vm-train")
+    world.pass_time(10 * MIN)
+    assert world.req(another.number).state is RequestState.QUEUED, "both halves are taken"
+
+
+@pytest.mark.parametrize("off", [False, True], ids=["running", "off"])
+def test_a_strangers_dynamic_card_is_granted_to_nobody(off: bool) -> None:
+    world = ModesWorld(labelled(*PCI[:2]))
+    world.put("vm-r", POOL)
+    if off:
+        world.switch("vm-r", Power.OFF)
+    first, second = ask(world, "ada", "vm-python", "T4"), ask(world, "carol", "vm-train", "T4")
+    world.pass_time(30 * MIN)
+    assert active(world, first.number) and not active(world, second.number)
+    world.put("vm-r")
+    world.until(lambda: active(world, second.number), 2 * HOUR)
+
+
+def test_a_dynamic_device_without_label_may_take_any_card_and_counts() -> None:
+    world = ModesWorld(labelled(PCI[0]))
+    world.put("vm-r", type(POOL)(IDS, ""))
+    request = ask(world, "ada", "vm-python", "T4")
+    world.pass_time(20 * MIN)
+    assert world.req(request.number).state is RequestState.QUEUED
+
+
+def test_a_fixed_device_of_a_stranger_blocks_the_dynamic_card_that_it_names() -> None:
+    world = ModesWorld(labelled(PCI[0]))
+    world.vms["vm-r"].cards = {PCI[0]}
+    request = ask(world, "ada", "vm-python", "T4")
+    world.pass_time(20 * MIN)
+    assert world.req(request.number).state is RequestState.QUEUED
+
+
+# ---- hands on vCenter
+
+
+def test_a_part_taken_off_by_hand_ends_what_returns_and_fails_what_works() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    label = served(world, "ada", "vm-python", EIGHT, 2)
+    world.release("ada", label, (world.lease(label).slots[0],))
+    world.pass_time(MIN)
+    world.put("vm-python", HALF)
+    world.pass_time(MIN)
+    assert world.lease(f"{label}b").state is LeaseState.ENDED, "of two equal parts it is the returning one that is off"
+    assert active(world, label)
+    world.put("vm-python")
+    world.pass_time(2 * MIN)
+    assert world.lease(label).state is LeaseState.FAILED
+
+
+def test_a_part_put_on_by_hand_is_gone_on_with() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    request = ask(world, "ada", "vm-python", window="tonight")
+    world.pass_time(MIN)
+    assert world.lease(request.number).state is LeaseState.RESERVED
+    world.put("vm-python", HALF)
+    world.until(lambda: active(world, request.number), HOUR)
+
+
+def test_another_mode_waits_until_nobody_has_the_card() -> None:
+    world = ModesWorld(labelled(PCI[0]))
+    label = served(world, "ada", "vm-python", "T4")
+    world.rig = shared(PCI[0])
+    world.pass_time(MIN)
+    assert world.card("T4-1").mode is Mode.DYNAMIC and world.told(NewsKind.CARD_CHANGED)
+    world.release("ada", label, window="now")
+    world.until(lambda: world.lease(label).state is LeaseState.ENDED, HOUR)
+    world.pass_time(MIN)
+    assert world.card("T4-1").mode is Mode.VGPU and dict(world.card("T4-1").profiles)[EIGHT] == 2
+
+
+def test_a_card_that_cannot_be_given_is_granted_to_nobody() -> None:
+    old = SeenCard(PCI[0], IDS, "Tesla T4", True, Mode.DYNAMIC, "pool")
+    world = ModesWorld((old,))
+    world.rig = (SeenCard(PCI[0], IDS, "Tesla T4", False, Mode.DYNAMIC, "pool", trouble="needs vCenter 7.0"),)
+    request = ask(world, "ada", "vm-python", "T4")
+    world.pass_time(10 * MIN)
+    assert world.req(request.number).state is RequestState.QUEUED
+
+
+# ---- handed on
+
+
+def test_equal_parts_are_handed_on_without_a_power_cycle() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    label = served(world, "ada", "vm-python", EIGHT, 2)
+    world.vms["vm-python"].owners = ("ada",)
+    world.release("ada", label)
+    again = ask(world, "ada", "vm-python", EIGHT, 2)
+    before = list(world.acts("vm-python"))
+    world.until(lambda: active(world, again.number), HOUR)
+    assert world.acts("vm-python") == before
+
+
+def test_drained_and_quarantined_cards_give_no_parts() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    world.do(lambda d: pool.drain(d, d.cards["T4-1"], "dana", "new fan"))
+    label = served(world, "ada", "vm-python")
+    assert slots.card_name(world.lease(label).slots[0]) == "T4-2"
