@@ -52,11 +52,15 @@ class History:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.world = World(policy=NUDGING)
+        self.world = self.build()
         self.world.skew = self.random.choice((timedelta(0), timedelta(minutes=10), -timedelta(minutes=10)))
         if self.random.random() < 0.5:  # two who may disagree
             vm = self.world.vms["vm-r"].uuid
             self.world.do(lambda d: pool.set_owners(d, d.machines[vm], ("bob", "carol"), "dana"))
+
+    def build(self) -> World:
+        """The world that it is played in."""
+        return World(policy=NUDGING)
 
     def play(self, steps: int) -> None:
         usual: list[Callable[[], object]] = [
@@ -448,8 +452,8 @@ def check_books(history: History) -> None:
         assert lease.state is not LeaseState.ACTIVE or (lease.active_since is not None and lease.end is not None)
 
 
-def run(seed: int, steps: int) -> None:
-    history = History(seed)
+def run(seed: int, steps: int, kind: type[History] = History) -> None:
+    history = kind(seed)
     history.play(steps)
     check_books(history)
     history.come_to_rest()

@@ -599,10 +599,12 @@ class World:
     def wish(self, text: str | None) -> WindowWish | None:
         return read_window(text, self.now, ZONE, self.policy) if text else None
 
-    def request(self, who: str, vm: str, count: int = 1, window: str | None = None, length: str = "") -> Request:
+    def request(
+        self, who: str, vm: str, count: int = 1, window: str | None = None, length: str = "", kind: str | None = None
+    ) -> Request:
         wanted = queue.Wanted(
             count,
-            None,
+            kind,
             f"uuid-{vm}",
             read_length(length, self.now, ZONE, self.policy) if length else Length(),
             "",
