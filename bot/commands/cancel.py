@@ -61,7 +61,7 @@ def _waits(thing: Thing) -> bool:
 def _named(ctx: Context, heard: Heard) -> list[Thing]:
     """What the line names of the person's own, each once; without a name all of it."""
     found: list[Thing] = [ctx.numbered(label) for label in ctx.labels(heard)]
-    found += [lease for card in ctx.cards(heard) if (lease := ctx.lease_on(card)) is not None]
+    found += [lease for slot in ctx.devices(heard) if (lease := ctx.lease_on(slot)) is not None]
     for thing in found:
         ctx.own(thing)
     if heard.refs_of(RefKind.LABEL, RefKind.CARD):

@@ -30,10 +30,10 @@ def run(ctx: Context) -> Reply:
     ctx.clear(heard, HINT, TAKES)
     if not heard.refs:
         raise Unclear(text=ctx.text, hint=HINT)
-    cards = ctx.cards(heard)
-    named = " ".join((*(f"#{label}" for label in ctx.labels(heard)), *(card.name for card in cards)))
+    cards = ctx.devices(heard)
+    named = " ".join((*(f"#{label}" for label in ctx.labels(heard)), *cards))
     lease = _meant(ctx, heard, named)
-    slots = tuple(card.name for card in cards if card.name in lease.slots) or None
+    slots = tuple(slot for slot in cards if slot in lease.slots) or None
     _in_parts(lease, slots, named)
     if not heard.because:
         raise ReasonWanted(command=f"force release {named}")
@@ -45,7 +45,7 @@ def _meant(ctx: Context, heard: Heard, named: str) -> Lease:
     """The one lease that is named, by its number or by cards of it."""
     lease = ctx.lease_meant(heard, ())
     others = [label for label in ctx.labels(heard) if ctx.numbered(label) != lease]
-    others += [card.name for card in ctx.cards(heard) if ctx.lease_on(card) != lease]
+    others += [slot for slot in ctx.devices(heard) if ctx.lease_on(slot) != lease]
     if lease is None:
         raise Unclear(text=ctx.text, hint=HINT)
     if others or (ctx.labels(heard) and ctx.cards(heard)):  # one answer says what becomes of one thing

@@ -51,7 +51,10 @@ def run(ctx: Context) -> Reply:
 
 def _named(ctx: Context, heard: Heard) -> list[Lease]:
     """All that the line names, each once."""
-    things = [*(ctx.numbered(label) for label in ctx.labels(heard)), *(ctx.lease_on(card) for card in ctx.cards(heard))]
+    things = [
+        *(ctx.numbered(label) for label in ctx.labels(heard)),
+        *(ctx.lease_on(slot) for slot in ctx.devices(heard)),
+    ]
     return list({x.label: x for x in things if isinstance(x, Lease)}.values())
 
 

@@ -83,12 +83,12 @@ def _named(ctx: Context, heard: Heard) -> list[_Given]:
         if isinstance(thing, Request):
             ctx.own(thing)
     by_lease: dict[str, list[SlotId]] = {}
-    for card in ctx.cards(heard):
-        lease = ctx.lease_on(card)
+    for slot in ctx.devices(heard):
+        lease = ctx.lease_on(slot)
         if lease is None:
-            raise NotPossible(what=f"release {card.name}", why=f"nobody has {card.name}")
+            raise NotPossible(what=f"release {slot}", why=f"nobody has {slot}")
         if lease not in whole.values():
-            by_lease.setdefault(lease.label, []).append(card.name)
+            by_lease.setdefault(lease.label, []).append(slot)
     parts = [_Given(ctx.draft.leases[label], tuple(slots)) for label, slots in by_lease.items()]
     return [*(_Given(thing) for thing in whole.values()), *parts]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.errors import Over, UnknownThing
 from bot.domain.grammar import Heard, RefKind
-from bot.domain.model import Card, Lease, Person, Request
+from bot.domain.model import Card, Lease, Mode, Person, Request
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -29,7 +29,7 @@ def run(ctx: Context) -> Reply:
     """The rule, the people, the times, about one thing."""
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
-    named = next((card.name for card in ctx.cards(heard)), "")
+    named = next(iter(ctx.devices(heard)), "")
     return words.why(ctx.scene(), ctx.person, _meant(ctx, heard), named)
 
 
@@ -37,8 +37,9 @@ def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:
     """What is asked about; None: nothing, for who asks has nothing and waits for nothing."""
     for label in ctx.labels(heard):
         return _numbered(ctx, label)
-    for card in ctx.cards(heard):
-        return ctx.lease_on(card) or card
+    for ref, card in zip(heard.refs_of(RefKind.CARD), ctx.cards(heard), strict=False):
+        shared = card.mode is Mode.VGPU and "." not in ref.text  # told as a whole: who has which part
+        return card if shared else ctx.lease_on(ctx.devices(heard)[0]) or card
     for person in ctx.persons(heard):
         return _theirs(ctx, person)
     own: list[Request | Lease] = [*ctx.own_requests(), *ctx.own_leases()]

@@ -37,7 +37,7 @@ _LABEL = re.compile(r"#([0-9]{1,9}[a-z]?)", re.IGNORECASE)
 _MOVE = re.compile(r"m([0-9]{1,9})", re.IGNORECASE)
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^|>\s]*\|([^>\s]*)>", re.IGNORECASE)
-_CARD = re.compile(r"(.+)-[0-9]+")
+_CARD = re.compile(r"(.+)-[0-9]+(?:\.[0-9]+)?")
 _STOP = re.compile(r"(?<=[^.!?])[.!?]+$")
 _DOTTED = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}\.")
 _UNTIL = frozenset({"until", "till", "to", "by"})
@@ -50,7 +50,7 @@ class RefKind(StrEnum):
     """What a reference points at."""
 
     LABEL = "label"  # text: "12" or "12b", of a request or lease
-    CARD = "card"  # text: the card's name; of an unknown one as it was typed
+    CARD = "card"  # text: the card's name, or that of a part of it (T4-5.1); of an unknown one as it was typed
     MOVE = "move"  # text: "7"
     ALL = "all"  # text: "all"
     PERSON = "person"  # text: Slack's id, "U123"
@@ -141,11 +141,12 @@ def hear(
     kinds: Mapping[str, str],
     machines: Iterable[str],
     cards: Iterable[str],
+    parts: Iterable[str] = (),
     bare: Bare = Bare.WINDOW,
 ) -> Heard:
     """Sort the words after a verb. Raises Unclear, BadCount, InThePast, TooLong, each with an example that works.
 
-    ``kinds`` are what can be asked for, by the lower-case words that mean it; ``machines`` and ``cards`` are the names that exist; case does
+    ``kinds`` are what can be asked for, by the lower-case words that mean it; ``machines``, ``cards`` and ``parts`` of cards are the names that exist; case does
     not matter. ``bare`` says what a time is that has no word
     before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
     """
@@ -156,7 +157,7 @@ def hear(
         words[-1] = _STOP.sub("", words[-1])  # the end of a sentence
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
-    ear = _Ear(words, typed, _Names(kinds, machines, cards), bare)
+    ear = _Ear(words, typed, _Names(kinds, machines, cards, parts), bare)
     ear.listen()
     return Heard(
         count=ear.count,
@@ -175,10 +176,13 @@ def hear(
 class _Names:
     """The names that exist, by their lower case."""
 
-    def __init__(self, kinds: Mapping[str, str], machines: Iterable[str], cards: Iterable[str]) -> None:
+    def __init__(
+        self, kinds: Mapping[str, str], machines: Iterable[str], cards: Iterable[str], parts: Iterable[str]
+    ) -> None:
         self.kinds = dict(kinds)
         self.machines = {" ".join(visible(name).lower().split()): name for name in machines}
         self.cards = {name.lower(): name for name in cards}
+        self.parts = {name.lower(): name for name in parts}
 
     def kind(self, word: str) -> str | None:
         """The kind that a word names, also in the plural."""
@@ -314,6 +318,8 @@ class _Ear:
             return Ref(RefKind.MOVE, str(int(found[1])))
         if word in self.names.cards:
             return Ref(RefKind.CARD, self.names.cards[word])
+        if word in self.names.parts:
+            return Ref(RefKind.CARD, self.names.parts[word])
         if (found := _CARD.fullmatch(word)) and self.names.kind(found[1]):
             return Ref(RefKind.CARD, raw.strip('"“”'))
         return Ref(RefKind.ALL, "all") if word in ("all", "everything") else None

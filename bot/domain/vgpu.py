@@ -36,6 +36,8 @@ COUNTS: Mapping[tuple[str, str], str] = {
 NAME = re.compile(r"^(?:grid_|nvidia_)?(?P<board>[a-z0-9_]+?)-(?P<size>(?:\d+-)?\d+)(?P<series>[a-z]+)$")
 COMPUTES = frozenset({"q", "c", "cme"})
 """Series in which CUDA works: workstation and compute. B (virtual PC) and A (applications) are hidden from people."""
+NEVER = frozenset({"a", "b"})
+"""Series in which nothing computes."""
 
 
 def _parts(profile: str) -> tuple[str, str, str] | None:
@@ -43,10 +45,16 @@ def _parts(profile: str) -> tuple[str, str, str] | None:
     return (match["board"], match["size"], match["series"]) if match else None
 
 
+def is_profile(kind: str) -> bool:
+    """Whether a kind is called as vGPU profiles are: a board, a size and one of the known series (not a whole ``A100-40GB``)."""
+    parts = _parts(kind)
+    return parts is not None and parts[2] in COMPUTES | NEVER
+
+
 def computes(profile: str) -> bool:
     """Whether programs can compute on it. A name that is not understood is believed to: the host lists it, and a site may name it."""
     parts = _parts(profile)
-    return parts is None or parts[2] not in ("a", "b")
+    return parts is None or parts[2] not in NEVER
 
 
 def gigabytes(profile: str) -> int | None:

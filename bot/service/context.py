@@ -46,6 +46,7 @@ from bot.domain.model import (
     Request,
     RequestState,
     Seen,
+    SlotId,
     Turn,
 )
 from bot.domain.policy import Policy
@@ -112,6 +113,7 @@ class Context:
             kinds=self._kind_words(),
             machines=tuple(machine.name for machine in self.draft.machines.values()),
             cards=tuple(self.draft.cards),
+            parts=tuple(slot for card in self.draft.cards.values() for slot in parts_of(card)),
             bare=bare,
         )
         if len(heard.because) > REASON_MOST:
@@ -280,10 +282,10 @@ class Context:
             if isinstance(thing, Request):
                 raise TooLate(state=str(thing.state), number=label, why="it has no card yet")
             return thing
-        for card in self.cards(heard):
-            lease = self.lease_on(card)
+        for slot in self.devices(heard):
+            lease = self.lease_on(slot)
             if lease is None:
-                raise NotPossible(what=card.name, why=f"nobody has {card.name}")
+                raise NotPossible(what=slot, why=f"nobody has {slot}")
             return lease
         return self.only(choices, "card") if choices else None
 
@@ -314,17 +316,47 @@ class Context:
         return tuple(ref.text for ref in heard.refs_of(RefKind.LABEL))
 
     def cards(self, heard: Heard) -> tuple[Card, ...]:
-        """The cards.
+        """The cards, each once; a part of one stands for all of it.
 
         :raises UnknownThing: no card has that name
         """
-        return tuple(self._card(ref.text) for ref in heard.refs_of(RefKind.CARD))
+        return tuple(dict.fromkeys(self._card(ref.text)[0] for ref in heard.refs_of(RefKind.CARD)))
 
-    def _card(self, name: str) -> Card:
-        for card in self.draft.cards.values():
-            if card.name.casefold() == name.casefold():
-                return card
-        raise UnknownThing(what="card", text=name, known=tuple(sorted(self.draft.cards)))
+    def devices(self, heard: Heard) -> tuple[SlotId, ...]:
+        """What the cards and parts of cards that are named stand for in the books, each once: a card that is cut into parts stands for those
+        of it that the person has; if that is none, for all that somebody has; if nobody has any, for itself.
+
+        :raises UnknownThing: no card has that name
+        """
+        found: dict[SlotId, None] = {}
+        for ref in heard.refs_of(RefKind.CARD):
+            card, part = self._card(ref.text)
+            if part or card.mode is not Mode.VGPU:
+                found[part or card.name] = None
+                continue
+            taken = sorted(
+                (h.slot for h in slots.booked(self.draft, card.name) if h.turn is Turn.HAS), key=slots.part_of
+            )
+            mine = [s for s in taken if (lease := self.lease_on(s)) is not None and lease.person == self.person.id]
+            found |= dict.fromkeys(mine or taken or [card.name])
+        return tuple(found)
+
+    def _card(self, name: str) -> tuple[Card, SlotId]:
+        """A card by its name, or by that of a part of it; then the part, else "".
+
+        :raises UnknownThing: there is none
+        """
+        wanted, _, number = name.casefold().partition(".")
+        card = next((c for c in self.draft.cards.values() if c.name.casefold() == wanted), None)
+        if card is None:
+            raise UnknownThing(what="card", text=name, known=tuple(sorted(self.draft.cards)))
+        if not number:
+            return card, ""
+        known = parts_of(card)
+        part = f"{card.name}.{number}"
+        if part not in known:
+            raise UnknownThing(what="part of a card", text=name, known=known or (card.name,))
+        return card, part
 
     def moves(self, heard: Heard) -> tuple[Move, ...]:
         """The open moves.
@@ -390,9 +422,9 @@ class Context:
         people = (self.person_named(word.rstrip(",")).id for word in words[at:] if word.lower() not in ("and", ","))
         return unquoted(" ".join(name)), tuple(dict.fromkeys(people))
 
-    def lease_on(self, card: Card) -> Lease | None:
-        """The open lease that has a card."""
-        return self.draft.leases.get(self.draft.holder(card.name, Turn.HAS) or "")
+    def lease_on(self, slot: SlotId) -> Lease | None:
+        """The open lease that has a card, or a part of one."""
+        return self.draft.leases.get(self.draft.holder(slot, Turn.HAS) or "")
 
     def agreements(self, machine: Machine) -> list[Agreement]:
         """The open agreements of a machine, oldest first."""
@@ -425,6 +457,13 @@ def _over(thing: Request | Lease) -> Over:
     return Over(
         number=f"#{thing.number}", what=f"{thing.count} {thing.kind}", who=thing.person, when=thing.changed, why=why
     )
+
+
+def parts_of(card: Card) -> tuple[SlotId, ...]:
+    """The names of the parts that a vGPU card may be cut into, by the smallest size; () it is given whole."""
+    if card.mode is not Mode.VGPU:
+        return ()
+    return max((slots.parts(card, kind) for kind in slots.kinds_of(card)), key=len, default=())
 
 
 def _useless(heard: Heard, takes: Takes) -> str:

@@ -33,13 +33,13 @@ def named(ctx: Context, heard: Heard, what: str) -> list[Asked]:
         if isinstance(thing, Request):
             raise TooLate(state=str(thing.state), number=label, why="it has no card yet")
         found[thing.label] = (thing, list(asked_of(ctx, thing)))
-    for card in ctx.cards(heard):
-        lease = ctx.lease_on(card)
+    for slot in ctx.devices(heard):
+        lease = ctx.lease_on(slot)
         if lease is None:
-            raise NotPossible(what=f"{what} {card.name}", why=f"nobody has {card.name}")
+            raise NotPossible(what=f"{what} {slot}", why=f"nobody has {slot}")
         slots = found.setdefault(lease.label, (lease, []))[1]
-        if card.name not in slots:
-            slots.append(card.name)
+        if slot not in slots:
+            slots.append(slot)
     for lease, _ in found.values():
         answerable(ctx, lease)
     return [(lease, tuple(slots)) for lease, slots in found.values()]

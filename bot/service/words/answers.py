@@ -14,8 +14,9 @@ from bot.domain.lifecycle import comes_on
 from bot.domain.model import Agreement, Lease, Machine, PersonId, Request, RequestState, Turn
 from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
+from bot.domain.slots import kinds as all_kinds
 from bot.domain.spoken import instant_words
-from bot.service.ports import Bold, Button, LineOf, Name, Reply, When
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
@@ -51,6 +52,7 @@ from bot.service.words.common import (
     wanted,
     window_button,
 )
+from bot.service.words.kinds import counted, kinds_there, size_words, typed
 from bot.service.words.news_line import offer_buttons
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         promise_line(promise, request.person),
         worst_line(promise) if far_off(promise, scene.now) else None,
         _fewer_now_line(scene, request),
+        _kind_line(scene, request),
         too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
         clock_change(scene, request.terms.length.until, *ends_of(agreed)),
@@ -106,6 +109,36 @@ def _fewer_now_line(scene: Scene, request: Request) -> LineOf | None:
     return ln(free_now, " ", says, f" takes {it_them(free)} as soon as it restarts; your place stays.")
 
 
+def _kind_line(scene: Scene, request: Request) -> LineOf | None:
+    """What a vGPU is, by its host's own name; and that its host has free vGPUs at once, for whoever waits for a whole card."""
+    if size_words(request.kind):
+        return ln(
+            f"{'It is a part' if request.count == 1 else 'They are parts'} of a card that others share: {size_words(request.kind)} of its memory, ",
+            Code(tidy(request.kind, 40)),
+            " to its host.",
+        )
+    if request.state is not RequestState.QUEUED or _free_now(scene, request, request.kind) >= request.count:
+        return None
+    near = Sight(scene.books, scene.seen, {}).machine(request.machine)
+    here = [c for c in scene.books.cards.values() if near and (c.vcenter, c.host) == (near.vcenter, near.host)]
+    parts = [k for k in kinds_there(here) if size_words(k) and _free_now(scene, request, k) >= request.count]
+    if not parts:
+        return None
+    word = typed(parts[0], all_kinds(scene.books))
+    says = f"request {request.count} {word}{on_machine(scene.books.machines.get(request.machine))}"
+    is_ = "is" if request.count == 1 else "are"
+    return ln(
+        Bold(f"{counted(request.count, parts[0])} {is_} free now"),
+        ", if that is enough: ",
+        command(scene.policy, says),
+        ".",
+    )
+
+
+def _free_now(scene: Scene, request: Request, kind: str) -> int:
+    return free_cards(scene.books, scene.seen, scene.now, kind, request.machine)
+
+
 def _fewer_now(scene: Scene, request: Request) -> Button | None:
     free = _free_for(scene, request)
     return button(f"Only {free}, now", _fewer_says(scene, request, free)) if free else None
@@ -119,7 +152,7 @@ def _free_for(scene: Scene, request: Request) -> int:
     """How many cards are free now for the first in line who waits for more; 0 otherwise."""
     if request.state is not RequestState.QUEUED or request.rest is not None or place(scene.books, request) != 1:
         return 0
-    free = free_cards(scene.books, scene.seen, scene.now, request.kind)
+    free = free_cards(scene.books, scene.seen, scene.now, request.kind, request.machine)
     return free if free < request.count else 0
 
 
@@ -155,9 +188,9 @@ def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise
 
 def _free_words(scene: Scene, request: Request) -> str:
     """``4 T4 are free, and you are first in line for 1``: how many there are, not how many of them are asked for."""
-    free = free_cards(scene.books, scene.seen, scene.now, request.kind)
+    free = free_cards(scene.books, scene.seen, scene.now, request.kind, request.machine)
     if free > request.count:
-        return f"{free} {tidy(request.kind, 30)} are free, and you are {place_word(1)} for {request.count}"
+        return f"{counted(free, request.kind)} are free, and you are {place_word(1)} for {request.count}"
     return f"{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are {place_word(1)}"
 
 

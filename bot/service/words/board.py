@@ -17,6 +17,8 @@ from bot.domain.model import (
     Card,
     Lease,
     LeaseState,
+    MachineId,
+    Mode,
     Move,
     MoveState,
     PersonId,
@@ -30,6 +32,7 @@ from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
+from bot.domain.slots import booked, has_kind, parts, size_of
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
@@ -62,6 +65,7 @@ from bot.service.words.common import (
     wanted,
     window_words,
 )
+from bot.service.words.kinds import attributive, cards_words, cut_words
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -110,10 +114,10 @@ class View:
         request = self.books.requests.get(int(label)) if label.isdecimal() else None
         return request.person if request is not None else ""
 
-    def elsewhere(self, card: Card) -> str:
-        """The name of the machine that has a card which was not lent; "" none, or nobody can say."""
-        found = set(self.sight.settings(card.name) or ())
-        bound = self.sight.bound(card.name)
+    def elsewhere(self, slot: SlotId) -> str:
+        """The name of the machine that has a card, or a part of one, which was not lent; "" none, or nobody can say."""
+        found = set(self.sight.settings(slot) or ())
+        bound = self.sight.bound(slot)
         for uuid in sorted(found | ({bound} if bound else set())):
             seen = self.sight.machine(uuid)
             return tidy(seen.name) if seen is not None else name_of(self.books.machines.get(uuid), "another machine")
@@ -130,8 +134,46 @@ class View:
             return f"{tidy(card.host_name)} is not connected"
         return f"{tidy(card.host_name)} is in maintenance" if host.maintenance else ""
 
+    # ---- parts of vGPU cards
+
+    def size(self, card: Card) -> str:
+        """The profile that a vGPU card is cut into now; "" none: nobody has a part of it."""
+        return size_of(self.books, card) or self.sight.foreign_size(card.name)
+
+    def taken(self, card: Card) -> list[SlotId]:
+        """The parts of a vGPU card that somebody has, or that some machine runs with, by number."""
+        mine = {h.slot for h in booked(self.books, card.name)}
+        there = {s for s in self.sight.slots() if s.partition(".")[0] == card.name and "." in s}
+        return sorted(mine | {s for s in there if self.elsewhere(s)}, key=by_number)
+
+    def open(self, card: Card, kind: str) -> list[SlotId]:
+        """The devices of a kind that this card has free now and keeps for nobody."""
+        if card.mode is not Mode.VGPU:
+            return [card.name] if has_kind(card, kind) and self.word(card) == "free" else []
+        good = card.aside is None and not card.doubted and not self.away(card) and self.size(card) in ("", kind)
+        return [s for s in parts(card, kind) if s not in self.taken(card)] if good else []
+
+    def _shared_word(self, card: Card) -> str:
+        """The same of a vGPU card: it is in use when no part of the size is left."""
+        taken = self.taken(card)
+        if card.aside is not None:
+            return "resting" if not taken else "in use"
+        if taken and not any(self._used(slot) for slot in taken):
+            return "reserved"
+        if taken:
+            return "partly in use" if self.open(card, self.size(card)) else "in use"
+        if self.away(card):
+            return "out of sight"
+        return "being checked" if card.doubted else "free"
+
+    def _used(self, slot: SlotId) -> bool:
+        lease = self.lease(slot)
+        return lease.state is not LeaseState.RESERVED if lease is not None else bool(self.elsewhere(slot))
+
     def word(self, card: Card) -> str:
-        """One word for the head: in use, on the way, reserved, offered, resting, elsewhere, out of sight, free."""
+        """One word for the head: in use, partly in use, on the way, reserved, offered, resting, elsewhere, out of sight, free."""
+        if card.mode is Mode.VGPU:
+            return self._shared_word(card)
         lease = self.lease(card.name)
         if lease is not None and lease.state in (LeaseState.ACTIVE, LeaseState.RETURNING):
             return "in use"
@@ -145,12 +187,23 @@ class View:
             return "offered"
         if self.away(card):
             return "out of sight"
-        if self.elsewhere(card):
+        if self.elsewhere(card.name):
             return "elsewhere"
         return "being checked" if card.doubted else "free"
 
 
-ORDER = ("in use", "on the way", "reserved", "offered", "free", "resting", "elsewhere", "being checked", "out of sight")
+ORDER = (
+    "in use",
+    "partly in use",
+    "on the way",
+    "reserved",
+    "offered",
+    "free",
+    "resting",
+    "elsewhere",
+    "being checked",
+    "out of sight",
+)
 """Order of the words in the head."""
 
 
@@ -169,15 +222,26 @@ def board(
     )
 
 
-def free_cards(books: Books, seen: Seen | None, now: datetime, kind: str | None = None) -> int:
-    """How many cards (of a kind) are free now and kept for nobody."""
+def free_cards(books: Books, seen: Seen | None, now: datetime, kind: str, machine: MachineId = "") -> int:
+    """How many devices of a kind are free now and kept for nobody: a card that is cut into parts of one size has none of another.
+
+    :param machine: which is to have them: those of its host; "" or not seen: all
+    """
     view = View(books, seen, now)
-    return sum(view.word(c) == "free" for c in books.cards.values() if kind in (None, c.kind))
+    near = view.sight.machine(machine)
+    cards = (c for c in books.cards.values() if near is None or (c.vcenter, c.host) == (near.vcenter, near.host))
+    return sum(len(view.open(card, kind)) for card in cards)
+
+
+def any_free(books: Books, seen: Seen | None, now: datetime) -> bool:
+    """Whether any card, or a part of one, is free now."""
+    view = View(books, seen, now)
+    return any(view.word(card) in ("free", "partly in use") for card in books.cards.values())
 
 
 def request_button(books: Books, seen: Seen | None, now: datetime) -> Button:
     """Asking for a card; it stands out only while one is free."""
-    return button(REQUEST.label, REQUEST.says, "primary" if free_cards(books, seen, now) else "")
+    return button(REQUEST.label, REQUEST.says, "primary" if any_free(books, seen, now) else "")
 
 
 def on_the_way(books: Books) -> list[Part]:
@@ -226,8 +290,9 @@ def card_lines(view: View, policy: Policy) -> list[LineOf]:
     for host in sorted({c.host_name for c in cards})[:CARDS_SHOWN]:
         here = [c for c in cards if c.host_name == host]
         words = Counter(view.word(c) for c in here)
-        kinds = ", ".join(f"{n} {tidy(k, 30)}" for k, n in sorted(Counter(c.kind for c in here).items()))
-        lines.append(ln(Code(tidy(host)), f" {kinds}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])))
+        lines.append(
+            ln(Code(tidy(host)), f" {cards_words(here)}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w]))
+        )
     return lines
 
 
@@ -238,6 +303,8 @@ def card_line(view: View, card: Card, policy: Policy) -> LineOf:
 
 def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
     """The words behind a card's name."""
+    if card.mode is Mode.VGPU:
+        return _shared(view, card, policy)
     lease = view.lease(card.name)
     rests: list[Part] = [", rests when it is out"] if card.aside is not None else []
     if lease is not None:
@@ -247,27 +314,93 @@ def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
         by: list[Part] = [", answer by ", When(offered.offer.accept_by)] if offered.offer is not None else []
         return ["kept for ", Name(offered.person), " · ", machine_word(view.books, offered.machine), by]
     if card.aside is not None:
-        who: list[Part] = [", by ", Name(card.aside.by)] if card.aside.by not in ("", BOT) else [", admins know"]
-        return ["resting", [": ", said(card.aside.reason, 80)] if card.aside.reason.strip() else None, who]
+        return _resting(card)
     if away := view.away(card):
         return [f"out of sight: {away}"]
-    if where := view.elsewhere(card):
-        registered = any(tidy(m.name) == where for m in view.books.machines.values())
-        return (
-            [f"in {where}, not put there by me: its owners are asked"]
-            if registered
-            else [f"elsewhere: in {where}, which is not mine to touch"]
-        )
+    if where := view.elsewhere(card.name):
+        return [_elsewhere_words(view, where)]
     if card.doubted:
-        return ["being checked: my books and vCenter did not agree"]
+        return [DOUBTED]
     return ["free"]
 
 
-def _lent(view: View, lease: Lease, card: Card, policy: Policy) -> list[Part]:
-    where: list[Part] = [Name(lease.person), " · ", machine_word(view.books, lease.machine)]
-    after = view.follows(card.name)
-    then: list[Part] = [", then ", Name(after)] if after else []
+DOUBTED = "being checked: my books and vCenter did not agree"
+
+
+def _elsewhere_words(view: View, where: str) -> str:
+    registered = any(tidy(m.name) == where for m in view.books.machines.values())
+    if registered:
+        return f"in {where}, not put there by me: its owners are asked"
+    return f"elsewhere: in {where}, which is not mine to touch"
+
+
+PARTS_SHOWN = 2
+"""Up to so many parts of a card are told in full; of more only who has them."""
+
+
+def _shared(view: View, card: Card, policy: Policy) -> list[Part]:
+    """The words behind the name of a vGPU card: into what it is cut, who has which part, how many are free."""
+    taken, size = view.taken(card), view.size(card)
+    if not taken:
+        if card.aside is not None:
+            return _resting(card)
+        if away := view.away(card):
+            return [f"out of sight: {away}"]
+        if card.doubted:
+            return [DOUBTED]
+        cut = cut_words(card)
+        return [f"free: {cut}" if cut else "free, but its host offers nothing of it that computes"]
+    rests = ", rests when they are out" if card.aside is not None else ""
     checked = ", being checked" if card.doubted else ""
+    whole = len(parts(card, size))
+    cut = f"as {attributive(size, whole)}: " if size else ""
+    used = f"{len(taken)} of {whole} in use: " if whole > 1 else ""
+    free = len(view.open(card, size)) if size else 0
+    left = f" · {free} free" if free else ""
+    return [cut, used, _who_has(view, card, taken, policy), left, rests, checked]
+
+
+def _who_has(view: View, card: Card, taken: list[SlotId], policy: Policy) -> list[Part]:
+    """Who has the parts of a card: in full where these are few, parts of one person on one machine together."""
+    words: dict[str, list[Part]] = {}
+    for slot in taken:
+        lease, offered = view.lease(slot), view.offered(slot)
+        if lease is not None:
+            words.setdefault(lease.label, _lent(view, lease, card, policy, slot))
+        elif offered is not None:
+            vm = machine_word(view.books, offered.machine)
+            words.setdefault(f"#{offered.number}", ["kept for ", Name(offered.person), " · ", vm])
+        else:
+            words.setdefault(slot, [_elsewhere_words(view, view.elsewhere(slot) or "another machine")])
+    if len(words) <= PARTS_SHOWN:
+        return listed(words.values(), "; ")
+    people: dict[str, Part] = {}
+    for slot in taken:
+        lease, offered = view.lease(slot), view.offered(slot)
+        holder = lease.person if lease is not None else offered.person if offered is not None else ""
+        people.setdefault(holder, Name(holder) if holder else "somebody else")
+    shown = list(people.values())
+    more = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""
+    return [*listed(shown[:NAMES_SHOWN], ", " if more else " and "), more]
+
+
+NAMES_SHOWN = 4
+"""People who have parts of one card and are named; the others are counted."""
+
+
+def _resting(card: Card) -> list[Part]:
+    if card.aside is None:
+        return []
+    who: list[Part] = [", by ", Name(card.aside.by)] if card.aside.by not in ("", BOT) else [", admins know"]
+    return ["resting", [": ", said(card.aside.reason, 80)] if card.aside.reason.strip() else None, who]
+
+
+def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "") -> list[Part]:
+    """Who has a card, or a part of one, until when, and what comes next. What is so with the whole card is not said of a part."""
+    where: list[Part] = [Name(lease.person), " · ", machine_word(view.books, lease.machine)]
+    after = view.follows(part or card.name)
+    then: list[Part] = [", then ", Name(after)] if after else []
+    checked = ", being checked" if card.doubted and not part else ""
     match lease.state:
         case LeaseState.ACTIVE if lease.over_time:
             return [*where, ", its time is over: stays until somebody asks", checked]

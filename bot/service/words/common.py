@@ -36,6 +36,7 @@ from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
+from bot.service.words.kinds import attributive, counted
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -175,8 +176,8 @@ def its_their(number: int) -> str:
 
 
 def wanted(request: Request) -> str:
-    """``1 T4``, ``2 T4``: what is asked for."""
-    return f"{request.count} {tidy(request.kind, 30)}"
+    """``1 T4``, ``2 vGPUs of 8 GB``: what is asked for."""
+    return counted(request.count, request.kind)
 
 
 def tidy(text: str, most: int = 60) -> str:
@@ -208,10 +209,13 @@ def _dot(text: str) -> str:
     return "" if text.rstrip().endswith((".", "!", "?", "…")) else "."
 
 
-def by_number(name: str) -> tuple[str, int, str]:
-    """Sorts T4-2 before T4-10."""
+def by_number(name: str) -> tuple[str, int, int, str]:
+    """Sorts T4-2 before T4-10, and T4-5.2 before T4-5.10."""
     kind, _, number = name.rpartition("-")
-    return (kind, int(number), "") if number.isdecimal() else (name, 0, name)
+    card, _, part = number.partition(".")
+    return (
+        (kind, int(card), int(part or 0), "") if card.isdecimal() and (part or "0").isdecimal() else (name, 0, 0, name)
+    )
 
 
 def slots_of(slots: Iterable[SlotId]) -> list[Part]:
@@ -224,7 +228,7 @@ def slots_of(slots: Iterable[SlotId]) -> list[Part]:
 
 def kind_before(kind: str, slots: Sequence[SlotId]) -> str:
     """``T4 `` to put before card names that do not say the kind themselves; else ""."""
-    word = tidy(kind, 30)
+    word = attributive(kind, len(slots))
     return f"{word} " if word and slots and not all(s.startswith(word) for s in slots) else ""
 
 

@@ -29,6 +29,7 @@ from bot.service.words.common import (
     typeable,
     usable,
 )
+from bot.service.words.kinds import kind_words, size_words
 from bot.service.words.telling import Telling
 
 MOST = 600
@@ -140,7 +141,8 @@ def _waits(t: Telling) -> LineOf | None:
     since = [
         r.asked for r in t.books.requests.values() if r.person == t.item.who and r.state in (RequestState.QUEUED, RequestState.OFFERED)
     ]  # fmt: skip
-    kind = f" for a {t.lease.kind}" if t.lease is not None and t.lease.kind.isalnum() else ""
+    named = t.lease is not None and (t.lease.kind.isalnum() or size_words(t.lease.kind))
+    kind = f" for a {kind_words(t.lease.kind)}" if t.lease is not None and named else ""
     return ln(
         t.other, " has been waiting", kind, [" since ", evidence.when(min(since), t.now, t.zone)] if since else "", "."
     )

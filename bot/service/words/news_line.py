@@ -29,7 +29,6 @@ from bot.service.words.common import (
     say,
     slots_of,
     span_of,
-    tidy,
     today_lasts,
     until_words,
     usable,
@@ -38,6 +37,7 @@ from bot.service.words.common import (
     why_tail,
     window_button,
 )
+from bot.service.words.kinds import kind_words
 from bot.service.words.moves import was_off
 from bot.service.words.telling import Telling
 
@@ -85,7 +85,7 @@ def offer(t: Telling) -> Reply:
     there = _there_already(t, request)
     count = max(request.count - len(there), 1)
     more = " more" if there else ""
-    what = f"{count}{more} {tidy(request.kind, 30)}"
+    what = f"{count}{more} {kind_words(request.kind, count)}"
     free_at = request.offer.free_at if request.offer is not None else None
     soon: list[Part] = [" after ", When(free_at)] if free_at is not None and free_at > t.now else []
     unknown = request.offer is not None and request.offer.unknown

@@ -9,6 +9,7 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     Machine,
+    Mode,
     MoveState,
     Person,
     PersonId,
@@ -18,6 +19,7 @@ from bot.domain.model import (
     SlotId,
 )
 from bot.domain.queue import line, place
+from bot.domain.slots import card_name, has_kind
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.answers import (
     agreed_for,
@@ -57,6 +59,7 @@ from bot.service.words.common import (
     usable,
     wanted,
 )
+from bot.service.words.kinds import kind_words, kinds_there, size_words
 from bot.service.words.news_line import give_buttons, put_buttons
 from bot.service.words.seen_inside import inside_lines
 
@@ -97,10 +100,12 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
     if request is not None:
         ref = Code(label_ref(lease.label))
         asked = ln("Asked ", When(request.asked), " (", ref, "); first come, first served.")
+    what_for = because(request.because, "For: ") if request is not None else None
     return say(
         *_stands(scene, reader, lease),
         *inside_lines(scene, lease, reader, card),
         asked,
+        what_for,
         _where(scene, lease),
         *standing_still(scene),
         buttons=_lease_buttons(scene, lease, lease.person == reader),
@@ -109,12 +114,20 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
 
 def _where(scene: Scene, lease: Lease) -> LineOf | None:
     """Its cards as vCenter has them: the address is what both know a card by."""
-    cards = [scene.books.card(s) for s in sorted(lease.slots, key=by_number)[:4] if s in scene.books.cards]
-    if not cards:
+    slots = [s for s in sorted(lease.slots, key=by_number)[:4] if card_name(s) in scene.books.cards]
+    if not slots:
         return None
-    one = len(cards) == 1
-    named: list[Part] = [Code(c.pci) if one else [Code(c.name), " at ", Code(c.pci)] for c in cards]
-    return ln(f"In {cards[0].host_name}{' at' if one else ':'} ", listed(named), ".")
+    one, cards = len(slots) == 1, [scene.books.card(s) for s in slots]
+    at: list[tuple[SlotId, str]] = [(s, c.pci) for s, c in zip(slots, cards, strict=True)]
+    named: list[Part] = [Code(pci) if one else [Code(slot), " at ", Code(pci)] for slot, pci in at]
+    mode = cards[0].mode
+    given: Part = None
+    if mode is Mode.VGPU:
+        given = f" {'It is a' if one else 'They are'} {kind_words(lease.kind, len(slots))}, to {'its' if one else 'their'} host "
+        given = [given, Code(lease.kind), "; on which card it is, the host chooses at each start." if one else "."]
+    elif mode is Mode.DYNAMIC:
+        given = [" Any card that its host calls ", Code(cards[0].label), " serves; the host chooses at each start."]
+    return ln(f"In {cards[0].host_name}{' at' if one else ':'} ", listed(named), ".", given)
 
 
 def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]:
@@ -210,17 +223,58 @@ def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button | Non
 def _why_card(scene: Scene, card: Card) -> Reply:
     view = View(scene.books, scene.seen, scene.now)
     since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
-    first = next((r for r in line(scene.books) if r.kind == card.kind), None)
-    free = view.word(card) == "free"
+    first = next((r for r in line(scene.books) if has_kind(card, r.kind)), None)
+    free = view.word(card) in ("free", "partly in use")
+    is_ = " is shared " if card.mode is Mode.VGPU and view.taken(card) else " is "
     return say(
-        head(Code(card.name), " is ", card_words(view, card, scene.policy), "."),
+        head(Code(card.name), is_, card_words(view, card, scene.policy), "."),
         since,
+        *_parts(view, card),
         ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
         ln("Nobody waits for one.") if free and first is None else None,
         ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
+        _given(card),
         *standing_still(scene),
         buttons=(request_button(scene.books, scene.seen, scene.now), QUEUE),
     )
+
+
+def _parts(view: View, card: Card) -> list[LineOf | None]:
+    """Each part of a shared card with whose it is, and what the size of one means for others."""
+    size = view.size(card) if card.mode is Mode.VGPU else ""
+    if not size:
+        return []
+    lines: list[LineOf | None] = []
+    for slot in view.taken(card)[:PARTS_TOLD]:
+        lease, offered = view.lease(slot), view.offered(slot)
+        if lease is not None:
+            lines.append(ln(Code(slot), " ", Name(lease.person), " ", Code(label_ref(lease.label))))
+        elif offered is not None:
+            lines.append(ln(Code(slot), " kept for ", Name(offered.person)))
+    others = [k for k in kinds_there([card]) if k != size]
+    if others:
+        lines.append(
+            ln(
+                f"While anybody has a part, all its parts are of {size_words(size) or size}: it is not free for another size."
+            )
+        )
+    return lines
+
+
+PARTS_TOLD = 8
+"""Parts of a card that ``why`` tells one by one."""
+
+
+def _given(card: Card) -> LineOf | None:
+    """How its host gives it, where that is not as a fixed card."""
+    if card.mode is Mode.DYNAMIC:
+        return ln(
+            "Its host calls it ", Code(card.label), " and chooses at each start which card of that name a machine gets."
+        )
+    if card.mode is not Mode.VGPU:
+        return None
+    fill = "fills one card before the next" if card.consolidates else "spreads them over its cards"
+    return ln(f"Its host shares it as vGPUs, and {fill}.")
 
 
 # ---- a place in line -------------------------------------------------------------------------------------------------
@@ -241,6 +295,7 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
     machine = scene.books.machines.get(request.machine)
     return say(
         first,
+        because(request.because, "For: "),
         _turn_line(scene, request, mine),
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
         worst_line(scene.promises.get(request.number)) if request.rest is None else None,

@@ -4,12 +4,13 @@ A story says beforehand which expectations it has, in order: one that is never a
 is to be turned round is known before anything starts.
 """
 
+from bot.local.demo.stories.day import DAY
 from bot.local.demo.stories.idle import IDLE
 from bot.local.demo.stories.one import ONE
 from bot.local.demo.stories.story import Story
 from bot.local.demo.stories.take_back import TAKE_BACK
 
-STORIES: dict[str, Story] = {"1": ONE, "idle": IDLE, "take-back": TAKE_BACK}
+STORIES: dict[str, Story] = {"1": ONE, "day": DAY, "idle": IDLE, "take-back": TAKE_BACK}
 """By the name that is given to ``--story``."""
 
-__all__ = ["IDLE", "ONE", "STORIES", "TAKE_BACK", "Story"]
+__all__ = ["DAY", "IDLE", "ONE", "STORIES", "TAKE_BACK", "Story"]

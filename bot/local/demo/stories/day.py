@@ -1,0 +1,130 @@
+"""A day of two groups: they share four cards, two each, then all four for one and none for the other, and back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.local.demo.processes import ZONE
+from bot.local.demo.stage import Stage
+from bot.local.demo.stories import seen
+from bot.local.demo.stories.seen import MIN
+from bot.local.demo.stories.story import Story
+
+START = datetime(2026, 11, 30, 9, 0, tzinfo=ZoneInfo(ZONE))
+"""A Monday morning."""
+
+
+def _day(stage: Stage) -> None:
+    _two_each(stage)
+    _bob_wants_all_four(stage)
+    _all_four_for_r(stage)
+    _ada_asks_again(stage)
+    _and_back(stage)
+
+
+def _two_each(stage: Stage) -> None:
+    stage.note("ada's group works in Python, bob's in R; both begin with two cards")
+    stage.say("ada", "request 2 on vm-python until tomorrow 18:00 restart now because our paper's training")
+    stage.say("bob", "request 2 on vm-r until tomorrow 18:00 restart now because our fits")
+    came = stage.clock.until(lambda: _have(stage, ada=2, bob=2), 40 * MIN)
+    for who in ("ada", "bob"):
+        if seen.told(stage, who, seen.ARRIVED):
+            stage.show_dm(who, seen.ARRIVED)
+    stage.expect("two cards come to each group", came, stage.board())
+    stage.begin("vm-python", "ada", "training", cards=2)
+    stage.begin("vm-r", "bob", "training", cards=2)
+    stage.clock.advance(MIN)
+    seen.board(stage, "the board gives two to ada", seen.rows("ada · vm-python until", "T4-1", "T4-2"))
+    stage.expect_board("and two to bob", seen.rows("bob · vm-r until", "T4-3", "T4-4"))
+
+
+def _bob_wants_all_four(stage: Stage) -> None:
+    stage.note("it is eleven: bob's group needs all four for two hours")
+    stage.clock.until(lambda: stage.stamp() >= "Mon 11:00", 180 * MIN, 4 * MIN)
+    answer = stage.say("bob", "request 2 on vm-r for 2h restart any time today because the quarter's numbers")
+    stage.expect("bob is told whose time he waits for", "ada's time ends" in answer, answer)
+    answer = stage.say("ada", "why @bob")
+    stage.expect("everybody can read what bob needs them for", "the quarter's numbers" in answer, answer)
+    answer = stage.say("ada", "release all when done")
+    stage.expect("ada gives hers back when her training is over", "nothing runs" in answer, answer)
+    stage.clock.advance(20 * MIN)
+    stage.expect("nothing restarts while it runs", stage.cards_in("vm-python") == 2, stage.vm("vm-python"))
+    stage.end("vm-python", "ada", "training")
+
+
+def _all_four_for_r(stage: Stage) -> None:
+    called = seen.called(stage, "ada", "vm-python", 40 * MIN)
+    stage.expect("ada is told before vm-python restarts", called, stage.dms("ada"))
+    called = seen.called(stage, "bob", "vm-r", 40 * MIN)
+    stage.expect("bob is told before vm-r restarts", called, stage.dms("bob"))
+    stage.end("vm-r", "bob", "training", "is stopped for the restart")
+    came = stage.clock.until(lambda: _have(stage, ada=0, bob=4), 60 * MIN, MIN)
+    stage.show_new_dm("bob", seen.ARRIVED)
+    stage.expect("all four are bob's", came, stage.board())
+    stage.begin("vm-r", "bob", "training", cards=4)
+    stage.clock.advance(MIN)
+    seen.restarts_told(stage, "T4-1", "vm-python", "vm-r")
+    seen.board(stage, "the board gives all four to bob", seen.rows("bob · vm-r until", "T4-1", "T4-2", "T4-3", "T4-4"))
+    stage.expect_board("and none to ada", lambda board: "ada" not in board)
+
+
+def _ada_asks_again(stage: Stage) -> None:
+    stage.note("after lunch ada's group wants to go on")
+    answer = stage.say(
+        "ada", "request 2 on vm-python until tomorrow 18:00 restart any time today because our paper's training"
+    )
+    stage.expect("ada is told when bob's two hours end", "bob's time ends" in answer, answer)
+    answer = stage.say("ada", "why")
+    stage.expect("why names who has them, and until when", "bob" in answer, answer)
+    ended = stage.clock.until(lambda: stage.show_new_dm("bob", "vm-r", "go back"), 180 * MIN, 4 * MIN)
+    stage.expect("bob is told that his two hours are over and ada waits", ended, stage.dms("bob"))
+    stage.end("vm-r", "bob", "training", "is over: the numbers are in")
+
+
+def _and_back(stage: Stage) -> None:
+    came = stage.clock.until(lambda: _have(stage, ada=2, bob=2), 120 * MIN, MIN)
+    stage.show_new_dm("ada", seen.ARRIVED)
+    stage.expect("two come back to ada", came, stage.board())
+    stage.clock.advance(MIN)
+    seen.restarts_told(stage, "T4-1", "vm-r", "vm-python", name="their way back is told, too")
+    seen.board(stage, "the board gives two to ada again", seen.rows("ada · vm-python until", "T4-1", "T4-2"))
+    stage.expect_board("and bob keeps his first two", seen.rows("bob · vm-r until", "T4-3", "T4-4"))
+    stage.expect_board("nobody is in line", lambda board: "nobody in line" in board)
+
+
+def _have(stage: Stage, ada: int, bob: int) -> bool:
+    """Whether so many cards are in each group's machine, and their people were told."""
+    here = stage.cards_in("vm-python") == ada and stage.cards_in("vm-r") == bob
+    board = stage.board()
+    return here and board.count("ada · vm-python until") == ada and board.count("bob · vm-r until") == bob
+
+
+DAY = Story(
+    "Two groups and four cards: two each, then all four for one, and back.",
+    START,
+    _day,
+    (
+        "two cards come to each group",
+        "the board gives two to ada",
+        "and two to bob",
+        "bob is told whose time he waits for",
+        "everybody can read what bob needs them for",
+        "ada gives hers back when her training is over",
+        "nothing restarts while it runs",
+        "ada is told before vm-python restarts",
+        "bob is told before vm-r restarts",
+        "all four are bob's",
+        "one message a restart, edited at each step",
+        "the board gives all four to bob",
+        "and none to ada",
+        "ada is told when bob's two hours end",
+        "why names who has them, and until when",
+        "bob is told that his two hours are over and ada waits",
+        "two come back to ada",
+        "their way back is told, too",
+        "the board gives two to ada again",
+        "and bob keeps his first two",
+        "nobody is in line",
+    ),
+)
