@@ -99,6 +99,4 @@ def _not_served(settings: Settings) -> dict[Where, str]:
     found: dict[Where, str] = {}
     if settings.slack.mode == "http":
         found["slack", "mode"] = '[slack] mode = "http" is not served by this version; write: mode = "socket"'
-    if settings.site.level == "hands":
-        found["site", "level"] = '[site] level = "hands" is not served by this version; write: level = "watch"'
     return found

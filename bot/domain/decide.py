@@ -60,14 +60,15 @@ def decide(
     if jumped:
         why = f"the clock of the bot's host jumped by {jump.total_seconds() / 60:.0f} min"
         draft.tell(News(NewsKind.CLOCK_JUMP, ADMINS, once=draft.now.isoformat(), reason=why))
-    acting = policy.level == "act" and not draft.paused and not jumped
+    acting = policy.level != "watch" and not draft.paused and not jumped
 
     sight = Sight(draft, seen, readings)
     pool.settle(draft, sight, policy)
     sight = Sight(draft, seen, readings)  # cards that were just named
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy, sight)
-    moves.settle(draft, Round(sight, policy, run, acting, last_look, people))
+    moving = Round(sight, policy, run, acting, last_look, people)
+    moves.settle(draft, moving)
     lent = LeaseRound(sight, people, policy, acting)
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
@@ -79,6 +80,7 @@ def decide(
     idle.take_back(draft, lent)
     leases.settle(draft, lent)  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
+    moves.hand_over(draft, moving)
     questions.settle(draft)
 
 

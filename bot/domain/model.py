@@ -348,6 +348,7 @@ class Outcome(StrEnum):
     DONE = "done"  # answered well
     AGAIN = "again"  # may be asked again, later
     UNMADE = "unmade"  # not made after all (paused, stopped, its time over): vCenter never heard it; may be asked
+    HANDS = "hands"  # people were asked to do it instead (level hands); its effect is seen, or not
     REFUSED = "refused"  # refused for good
 
 
@@ -375,6 +376,11 @@ class Call:
     def goes_again(self) -> bool:
         """Whether it may be asked again."""
         return self.outcome in (Outcome.AGAIN, Outcome.UNMADE)
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether people were asked to do it, and it is to be seen whether they did."""
+        return self.outcome is Outcome.HANDS
 
 
 @dataclass(frozen=True)
@@ -425,6 +431,7 @@ class Move:
 
 
 class AgreementKind(StrEnum):
+    handed: str = ""  # what the admins were last told to do by hand, as a mark; "" nothing
     """How long an agreement lives."""
 
     NAMED = "named"  # for one purpose, once

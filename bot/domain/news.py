@@ -63,6 +63,7 @@ class NewsKind(StrEnum):
     BLOCKED = "blocked"  # a blocker of a planned move (`reason`)
     MOVE = "move"  # one message a move, edited at each step
     UNDONE = "undone"  # the way back is done (`reason`)
+    BY_HAND = "by_hand"  # to admins: what they are to do by hand in a restart, until `until`; edited at each step
     GUEST_HANGS = "guest_hangs"  # did not shut down in time
     STUCK = "stuck"  # power-on refused (`reason`): needs a person
     STAYS_OFF = "stays_off"  # a machine that we put off stays off longer than planned: see `move.alarmed`

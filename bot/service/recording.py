@@ -33,6 +33,7 @@ URGENT = frozenset(
         NewsKind.GUEST_HANGS,
         NewsKind.STUCK,
         NewsKind.STAYS_OFF,
+        NewsKind.BY_HAND,
     }
 )
 """News that a person must act on soon: ahead of all else in the outbox."""

@@ -7,6 +7,7 @@ and what became of it, ``acts`` is what owners may say meanwhile.
 from bot.domain.moves.acts import done, not_now, start, stop
 from bot.domain.moves.calls import Order, device, outcome, pending, step_of
 from bot.domain.moves.common import called_off
+from bot.domain.moves.hands import hand_over
 from bot.domain.moves.plan import plan
 from bot.domain.moves.settle import settle
 
@@ -15,6 +16,7 @@ __all__ = [
     "called_off",
     "device",
     "done",
+    "hand_over",
     "not_now",
     "outcome",
     "pending",

@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_LEASE, On, step
+from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     CallKind,
-    LeaseState,
     Machine,
     Move,
     Outcome,
@@ -26,11 +25,15 @@ from bot.domain.moves.common import (
     blame,
     called_off,
     change,
+    handed_already,
+    live,
     seen_changes,
     seen_since,
     there,
     undo,
 )
+from bot.domain.moves.hands import caught_up
+from bot.domain.moves.starting import starting
 from bot.domain.moves.undoing import undoing
 
 NO_EFFECT = timedelta(seconds=30)
@@ -39,6 +42,9 @@ NO_EFFECT = timedelta(seconds=30)
 
 def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
     """Off: what comes off, then what is put on if it is clean, then power back as it was found."""
+    if power is Power.ON and (done := caught_up(draft, ctx, move)) is not None:
+        starting(draft, ctx, machine, tell(draft, done), power)
+        return
     if power is Power.ON:
         dropped = step(
             draft,
@@ -76,16 +82,8 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
 
 
 def _live(draft: Draft, move: Move, work: Work) -> list[Wish]:
-    """The wishes of a kind that still hold: a lease that ended meanwhile wants nothing, one that returns wants its device off."""
-    found = []
-    for wish in move.wishes:
-        lease = draft.leases.get(wish.label)
-        if lease is None or lease.state not in OPEN_LEASE or wish.slot not in lease.slots:
-            continue
-        now_work = Work.TAKE if lease.state is LeaseState.RETURNING else wish.work
-        if now_work is work and not (work is Work.PUT and lease.state is not LeaseState.MOVING):
-            found.append(replace(wish, work=now_work))
-    return found
+    """The wishes of a kind that still hold."""
+    return [w for w in live(draft, move) if w.work is work]
 
 
 def _close_early(draft: Draft, ctx: Round, move: Move, why: str) -> None:
@@ -108,7 +106,9 @@ def _ask_change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], ta
 
 
 def _no_effect_yet(draft: Draft, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:
-    """Whether the same change was answered well less than half a minute ago and only cannot be seen."""
+    """Whether the same change was answered well less than half a minute ago and only cannot be seen, or people were asked for it."""
+    if handed_already(move, puts, takes):
+        return True
     c = move.call
     same = (
         c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.DONE and (c.puts, c.takes) == (puts, takes)

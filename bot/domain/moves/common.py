@@ -14,7 +14,7 @@ from typing import Any
 from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import ask_window, fresh
-from bot.domain.lifecycle import On, step
+from bot.domain.lifecycle import OPEN_LEASE, On, step
 from bot.domain.model import (
     BOT,
     AgreementKind,
@@ -31,6 +31,7 @@ from bot.domain.model import (
     Skip,
     SlotId,
     Wish,
+    Work,
 )
 from bot.domain.moves.calls import call, device, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
@@ -214,6 +215,30 @@ def went_back(draft: Draft, move: Move) -> None:
         if lease is not None and lease.state is LeaseState.RETURNING:
             draft.put(step(draft, lease, On.ASK_AGAIN, why=move.reason, changed=lease.changed))
             ask_window(draft, lease, move.reason)
+
+
+def live(draft: Draft, move: Move) -> list[Wish]:
+    """The wishes that still hold: a lease that ended meanwhile wants nothing, one that returns wants its device off."""
+    found = []
+    for wish in move.wishes:
+        lease = draft.leases.get(wish.label)
+        if lease is None or lease.state not in OPEN_LEASE or wish.slot not in lease.slots:
+            continue
+        work = Work.TAKE if lease.state is LeaseState.RETURNING else wish.work
+        if not (work is Work.PUT and lease.state is not LeaseState.MOVING):
+            found.append(replace(wish, work=work))
+    return found
+
+
+def by_hand(move: Move) -> bool:
+    """Whether people were asked to make the last call, and nothing else was asked since."""
+    return move.call is not None and move.call.by_hand
+
+
+def handed_already(move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> bool:
+    """Whether people were asked for this very change."""
+    c = move.call
+    return c is not None and c.by_hand and c.kind is CallKind.CHANGE and (c.puts, c.takes) == (puts, takes)
 
 
 def asked_last(move: Move) -> datetime:

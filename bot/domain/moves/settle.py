@@ -20,6 +20,7 @@ from bot.domain.moves.alarm import watch
 from bot.domain.moves.calls import forget_lost, journal, tell
 from bot.domain.moves.changing import changing
 from bot.domain.moves.common import Round, bar
+from bot.domain.moves.hands import taken_up
 from bot.domain.moves.starting import proving, starting, stuck
 from bot.domain.moves.stopping import given_up, stopping
 from bot.domain.moves.undoing import undoing
@@ -28,7 +29,7 @@ from bot.domain.moves.undoing import undoing
 def settle(draft: Draft, ctx: Round) -> None:
     """Go on with every move under way."""
     for number in sorted(draft.moves):
-        move = forget_lost(draft, draft.moves[number], ctx.run)
+        move = taken_up(draft, ctx, forget_lost(draft, draft.moves[number], ctx.run))
         if move.state is MoveState.PLANNED:
             machine = draft.machines.get(move.machine)
             if machine is None or machine.gone:

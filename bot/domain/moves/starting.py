@@ -27,6 +27,7 @@ from bot.domain.moves.common import (
     Round,
     bar,
     blame,
+    by_hand,
     cards_there,
     seen_since,
     stuck_key,
@@ -70,7 +71,8 @@ def _learn(draft: Draft, ctx: Round, machine: Machine, move: Move, since: dateti
     """Remember how long a restart takes. One that was held up, or in which nobody could look, says nothing of that."""
     if move.off_at is None or not move.was_on or move.undo:
         return
-    lasted = draft.now - (move.shutdown_at or move.off_at)
+    # By hand it is the time off that counts: until somebody came to shut it down, it was in use.
+    lasted = draft.now - (move.off_at if by_hand(move) else move.shutdown_at or move.off_at)
     held_up = move.alarmed or since is not None or any(s.since or s.what == CLOCK for s in move.steps)
     if lasted <= ctx.policy.late_off and not held_up:  # longer is an outage, not a restart
         seconds = max(1, round(lasted.total_seconds()))
@@ -82,6 +84,8 @@ def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
     c = move.call
     if c is None or c.kind is not CallKind.POWER_ON:
         return True
+    if c.by_hand:
+        return False
     if c.goes_again:
         return not waits(draft, move) and seen_since(draft, ctx, move)
     return (
@@ -147,7 +151,7 @@ def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
         for to in (*machine.owners, ADMINS):
             draft.tell(News(NewsKind.ON_AGAIN, to, key=stuck_key(over), move=over, machine=machine))
         return
-    if in_flight(move, ctx.run) or not ctx.acting:
+    if in_flight(move, ctx.run) or by_hand(move) or not ctx.acting:
         return
     c = move.call
     asked: datetime = c.answered or c.asked if c is not None else move.changed

@@ -18,12 +18,15 @@ from bot.domain.moves.common import (
     asked_before,
     asked_last,
     bar,
+    by_hand,
     called_off,
     seen_since,
     tell_owners,
     undo,
     unseen_since,
 )
+from bot.domain.moves.hands import caught_up
+from bot.domain.moves.starting import starting
 from bot.domain.news import NewsKind
 
 
@@ -33,14 +36,17 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         steps = journal(move, draft.now, "off", since=unseen_since(draft, ctx, move, move.shutdown_at or move.changed))
         _go_changing(draft, ctx, step(draft, move, On.SEEN_OFF, off_at=draft.now, steps=steps))
         return
+    if (done := caught_up(draft, ctx, move)) is not None:
+        starting(draft, ctx, machine, tell(draft, done), power)
+        return
     if move.shutdown_at is not None and ctx.sight.started_after(move.machine, move.shutdown_at):
         _started_by_hand(draft, machine, move)
         return
     if given_up(draft, move):
         return
     agreement = draft.agreements.get(move.agreement or 0)
-    if in_flight(move, ctx.run):
-        return
+    if in_flight(move, ctx.run) or by_hand(move):
+        return  # people have the whole of the agreed time
     c = move.call
     late = draft.now - asked_last(move) >= ctx.policy.guest_shutdown
     if c is not None and c.outcome is Outcome.REFUSED and (late or not asked_before(move)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from bot.domain.draft import Draft
@@ -25,6 +26,7 @@ from bot.domain.moves.common import (
     bar,
     cards_there,
     change,
+    handed_already,
     seen_changes,
     seen_since,
     stuck_key,
@@ -57,7 +59,9 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
         steps = journal(move, draft.now, "stopping")
         again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, steps=steps, **found)
         tell(draft, again)
-    elif draft.now - max(since, asked_last(move)) >= ctx.policy.late_off or _never_asked(move):
+    elif (
+        draft.now - max(since, asked_last(move)) >= ctx.policy.late_off or _never_asked(move) or _unheeded(draft, move)
+    ):
         move = draft.moves[move.number]
         bar(draft, move, move.reason)
         dropped = step(draft, move, On.LATE, reason=move.reason, steps=journal(move, draft.now, "dropped", move.reason))
@@ -70,6 +74,16 @@ def _never_asked(move: Move) -> bool:
     c = move.call
     unheard = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome in (Outcome.REFUSED, Outcome.UNMADE)
     return unheard and not asked_before(move)
+
+
+HAND_LATE = timedelta(minutes=15)
+"""For so long after its time a machine that people were asked to shut down may still go off by what they did."""
+
+
+def _unheeded(draft: Draft, move: Move) -> bool:
+    """Whether people were asked to shut it down, and did not: then it is planned anew."""
+    c = move.call
+    return c is not None and c.by_hand and c.kind is CallKind.SHUTDOWN and draft.now - move.changed >= HAND_LATE
 
 
 def _new_window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> dict[str, Any] | None:
@@ -98,7 +112,7 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
             tell(draft, stuck)
             for to in (*machine.owners, ADMINS):
                 draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=c.reason))
-        elif ctx.acting and not waits(draft, move):
+        elif ctx.acting and not waits(draft, move) and not handed_already(move, (), put):
             step(draft, move, asks(move), changed=move.changed, **change(draft, ctx, move, (), put))
         return
     move = seen_changes(draft, ctx, move)

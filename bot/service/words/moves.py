@@ -14,6 +14,7 @@ from bot.domain.leases.ends import HANDED_ON
 from bot.domain.model import (
     BOT,
     Books,
+    CallKind,
     Lease,
     LeaseState,
     Machine,
@@ -90,7 +91,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
     machine = books.machines.get(move.machine)
     vm = name_of(machine, "the machine")
     return say(
-        head(_what(move, books, vm, now), _state_words(move, books, machine, now, policy)),
+        head(what_goes(move, books, vm, now), _state_words(move, books, machine, now, policy)),
         _agreed(move, books),
         *_steps(move, vm),
         *_waits(move, books, vm, machine, now, policy),
@@ -103,7 +104,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
 # ---- the first line ------------------------------------------------------------------------------------------------
 
 
-def _what(move: Move, books: Books, vm: str, now: datetime) -> list[Part]:
+def what_goes(move: Move, books: Books, vm: str, now: datetime) -> list[Part]:
     """``T4 `T4-3` goes from ada (vm-python) to bob (vm-r)``, one part for each direction, person here, and person there."""
     wishes = move.wishes or move.left_out
     if not wishes and move.starter:
@@ -234,6 +235,10 @@ def _state_words(move: Move, books: Books, machine: Machine | None, now: datetim
             return [", on again, being checked"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING if held_up(move, books, ""):
             return [", held up"]
+        case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING if (
+            move.call is not None and move.call.by_hand
+        ):
+            return [", by hand"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.PROVING:
             return [f", {_left(move, machine, now, policy)}"]
         case MoveState.UNDOING:
@@ -401,6 +406,8 @@ def _waits(
     if move.state in UNDER_WAY_WORDS and (held := held_up(move, books, vm)) is not None:
         return [_reason(move) if move.state is MoveState.UNDOING else None, ln("⚠️ ", held)]
     trouble = because(call.reason, "Last try: ") if call is not None and call.goes_again else None
+    if (hands := _hands(move, vm)) is not None:
+        return [_reason(move) if move.undo else None, hands]
     match move.state:
         case MoveState.PLANNED:
             blockers = [ln("⚠️ In the way: ", said(b, 120)) for b in move.blockers[:3]]
@@ -437,6 +444,23 @@ def _waits(
             return [_reason(move), ln("It needs a person; owners and admins are told. I go on trying.")]
         case MoveState.DONE | MoveState.DROPPED:
             return [_reason(move), _end(move, vm)]
+
+
+def _hands(move: Move, vm: str) -> LineOf | None:
+    """What an admin is asked to do by hand; None: nothing is."""
+    call = move.call
+    if call is None or not call.by_hand or move.state not in UNDER_WAY_WORDS:
+        return None
+    end: list[Part] = [" until ", When(move.window.end)] if move.window is not None and move.was_on else []
+    match call.kind:
+        case CallKind.SHUTDOWN | CallKind.HARD_STOP if move.state is MoveState.UNDOING:
+            return ln(f"⏳ {vm} is left on. If it goes off by what was asked, an admin starts it again.")
+        case CallKind.SHUTDOWN | CallKind.HARD_STOP:
+            return ln(f"⏳ An admin shuts {vm} down by hand, or its owner does", end, "; still on then, it stays on.")
+        case CallKind.CHANGE:
+            return ln(f"⏳ {vm} is off. An admin changes its cards by hand", end, ".")
+        case CallKind.POWER_ON:
+            return ln(f"⏳ An admin, or its owner, starts {vm} by hand.")
 
 
 def _reason(move: Move) -> LineOf | None:

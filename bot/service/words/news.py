@@ -2,7 +2,7 @@
 
 Called when a transaction is recorded (``desk`` and ``rounds``). It looks up the sentence; the sentences stand in ``news_line``
 (a place in line, an offer), ``news_cards`` (a card that somebody has), ``news_people`` (owners, and who acted for whom) ``news_machines`` (restarts, machines, the
-world), ``news_idle`` (cards that do nothing) and ``news_inside`` (what else guests say of cards).
+world), ``news_idle`` (cards that do nothing), ``by_hand`` (what admins do by hand) and ``news_inside`` (what else guests say of cards).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.domain.model import Books
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service.ports import Reply
-from bot.service.words import news_cards, news_idle, news_inside, news_line, news_machines, news_people
+from bot.service.words import by_hand, news_cards, news_idle, news_inside, news_line, news_machines, news_people
 from bot.service.words.telling import Telling
 
 SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
@@ -61,6 +61,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.BLOCKED: news_machines.blocked,
     NewsKind.MOVE: news_machines.move,
     NewsKind.UNDONE: news_machines.undone,
+    NewsKind.BY_HAND: by_hand.by_hand,
     NewsKind.GUEST_HANGS: news_machines.guest_hangs,
     NewsKind.STUCK: news_machines.stuck,
     NewsKind.STAYS_OFF: news_machines.stays_off,

@@ -139,6 +139,8 @@ def last_call(t: Telling) -> Reply:
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on.")
         if _owns(t)
         else ln("To keep it on, ask ", listed(t.named(x) for x in owners), "; an owner can say not now."),
+        else ln("Without an answer an admin restarts it by hand from then on. One no of any owner is enough to leave it on.")
+        if _owns(t) and t.policy.level == "hands"
         buttons=(
             None if firm or not _owns(t) else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
             button(f"I do not need {it_them(len(turn.slots))} any more", f"release #{turn.label}")
@@ -505,6 +507,12 @@ def seen_to(t: Telling) -> Reply:
 
 
 def on_again(t: Telling) -> Reply:
+        case _ if m.call is not None and m.call.by_hand:
+            return say(
+                head(f"{t.vm} is off longer than planned: it waits for an admin's hand"),
+                ln(at, "The admins have what is to be done before their eyes; I see when it is done."),
+                ln(f"To have it on sooner, ask an admin, or start {t.vm} in vCenter."),
+            )
     """It is on: what was told before is over."""
     m = t.move
     if m is not None and m.off_at is None:

@@ -1,0 +1,133 @@
+"""The level `hands`: what a move asks of vCenter is asked of the admins instead, and seen in a later look.
+
+``decide`` calls :func:`hand_over` last: a call that was written in this round becomes one that people make, in the same transaction, so that
+nobody ever finds it to be made. ``settle`` goes on from what is seen, as always; people may do several steps between two looks
+(:func:`caught_up`). One message a move tells the admins what to do, edited when that changes; in `watch` it says what the bot would do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import windows
+from bot.domain.draft import Draft
+from bot.domain.leases.common import fresh
+from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, step
+from bot.domain.model import (
+    BOT,
+    Call,
+    Machine,
+    Move,
+    MoveState,
+    Outcome,
+    Power,
+    Window,
+    Work,
+)
+from bot.domain.moves.calls import journal, tell
+from bot.domain.moves.common import Round, by_hand, live, there
+from bot.domain.moves.plan import doable, usable
+from bot.domain.news import ADMINS, News, NewsKind
+
+
+def taken_up(draft: Draft, ctx: Round, move: Move) -> Move:
+    """The level is `act` now: what people were asked for and is not seen, the bot asks itself, by what it sees."""
+    c = move.call
+    if c is None or ctx.policy.level != "act" or move.state not in OPEN_MOVE or not by_hand(move):
+        return move
+    move = replace(move, call=replace(c, outcome=Outcome.AGAIN, answered=draft.now))
+    draft.log(BOT, f"call.{c.kind}", f"m{move.number}", "the level is act: not asked of people any more")
+    draft.put(move)
+    return move
+
+
+def caught_up(draft: Draft, ctx: Round, move: Move) -> Move | None:
+    """The move as it is when people shut a machine down, changed it and started it again between two looks; None: they did not, or not all
+    that was asked for."""
+    if not by_hand(move) or not fresh(draft, ctx.sight, move.machine):
+        return None
+    if move.state is MoveState.STOPPING and not ctx.sight.started_after(move.machine, move.shutdown_at or move.changed):
+        return None
+    if not all(there(draft, ctx, w) is (w.work is Work.PUT) for w in live(draft, move)):
+        return None
+    if move.state is MoveState.STOPPING:
+        move = step(draft, move, On.SEEN_OFF, off_at=draft.now, steps=journal(move, draft.now, "off"))
+    steps = move.steps
+    for wish in live(draft, move):
+        what, detail = ("put" if wish.work is Work.PUT else "taken"), f"{wish.label} {wish.slot}"
+        if not any(s.what == what and wish.slot in s.detail.split() for s in steps):
+            steps = journal(replace(move, steps=steps), draft.now, what, detail)
+    return step(draft, move, On.READ_BACK, why="done by hand", steps=steps)
+
+
+# ---- what people are told ------------------------------------------------------------------------------------------
+
+
+def hand_over(draft: Draft, ctx: Round) -> None:
+    """Ask people for the calls that were written in this round, and keep each move's message to the admins true."""
+    for number in sorted(draft.moves):
+        move = draft.moves[number]
+        machine = draft.machines.get(move.machine)
+        if ctx.policy.level == "hands":
+            move = _ask_people(draft, ctx, move)
+        if machine is not None:
+            _tell_admins(draft, ctx, machine, move)
+
+
+def _ask_people(draft: Draft, ctx: Round, move: Move) -> Move:
+    c = move.call
+    if c is None or move.state not in OPEN_MOVE or c.outcome is not Outcome.ASKED or c.run != ctx.run:
+        return move
+    asked: Call = replace(c, outcome=Outcome.HANDS, answered=draft.now, reason="")
+    draft.log(BOT, f"call.{c.kind}", f"m{move.number}", "asked of people")
+    move = replace(move, call=asked)
+    draft.put(move)
+    return tell(draft, move)
+
+
+def _tell_admins(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
+    """One message a move, told again when what it asks for has changed."""
+    would = _would(draft, ctx, machine, move)
+    mark = _mark(draft, ctx, move, would)
+    if not mark or mark == move.handed:
+        return
+    move = replace(move, handed=mark)
+    draft.put(move)
+    news = News(NewsKind.BY_HAND, ADMINS, key=f"hands:{move.number}", move=move, machine=machine)
+    window = would or move.window
+    draft.tell(replace(news, until=window.end if window is not None else None))
+
+
+def _mark(draft: Draft, ctx: Round, move: Move, would: Window | None) -> str:
+    """What the message to the admins depends on; "" there is nothing to tell them."""
+    level = ctx.policy.level
+    if move.state not in OPEN_MOVE:
+        return f"over {level}" if move.handed and not move.handed.startswith("over") else move.handed
+    if level == "act":
+        return level if move.handed else ""
+    if level == "watch" and move.state is MoveState.PLANNED:
+        return f"would {would.start.isoformat()}" if would is not None else ""
+    announced = move.state is MoveState.PLANNED and move.announced is not None
+    if not announced and move.state not in UNDER_WAY and not move.handed:
+        return ""
+    if move.state is MoveState.PROVING:
+        return f"{level} on"
+    call = move.call.number if move.call is not None else 0
+    seen = " ".join(f"{s.what}:{s.detail}" for s in move.steps)
+    wishes = " ".join(f"{w.work}{w.slot}" for w in live(draft, move))
+    at = move.announced if announced else ""
+    what = f"{move.state} {call} {move.undo} {at} {move.wants_on}"
+    return f"{level} {bool(draft.paused)} {what} {wishes} {seen}"
+
+
+def _would(draft: Draft, ctx: Round, machine: Machine, move: Move) -> Window | None:
+    """In `watch`: the window in which a planned move would begin now, if the level were `act`."""
+    if ctx.policy.level != "watch" or draft.paused or move.state is not MoveState.PLANNED or move.blockers:
+        return None
+    now = doable(draft, ctx.sight, move)
+    if not now or ctx.sight.power(machine.uuid) is not Power.ON:
+        return None
+    usual = windows.usual(machine, ctx.policy)
+    agreed = usable(draft, machine, {w.label for w in now})
+    found = windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy)
+    return found[1] if found is not None and found[1].holds(draft.now) else None

@@ -1,0 +1,283 @@
+"""The message to the admins of what they are to do by hand in one restart: the exact clicks in the vSphere Client, the same as lines for
+PowerCLI and govc, until when, for whom, and what of it is seen already. Called by `news` for the kind `BY_HAND`.
+
+Names come from vCenter and end in somebody's shell: they are quoted here, and PowerShell finds the machine by its id.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from bot.domain import slots
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.model import (
+    Assignment,
+    Books,
+    CallKind,
+    DynamicCard,
+    FixedCard,
+    LeaseState,
+    Machine,
+    Move,
+    MoveState,
+    Vgpu,
+    Wish,
+    Work,
+)
+from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
+from bot.service.words.board import paused_by
+from bot.service.words.common import Part, because, head, listed, ln, said, say, span_of, tidy
+from bot.service.words.moves import what_goes
+from bot.service.words.telling import Telling
+
+SHOWN = 4
+"""Devices of one restart that are spelt out; with more, the lines are for the first ones and the rest are counted."""
+
+
+def by_hand(t: Telling) -> Reply:
+    """What is to be done by hand now, and what not any more."""
+    move = t.move
+    if move is None:
+        return say(head(f"{t.vm} is restarted by hand"))
+    what = ln(what_goes(move, t.books, t.vm, t.now), ".")
+    if move.state not in OPEN_MOVE:
+        return say(head(_over(move, t.vm)), because(move.reason), what, ln("Nothing more is to be done by hand."))
+    if t.policy.level == "act":
+        return say(
+            head(f"I go on with {t.vm} myself: the level is act now"), what, ln("Nothing is to be done by hand.")
+        )
+    lines = [_first(t, move), what, _paused(t), _time(t, move)]
+    if t.books.paused:
+        return say(*lines, ln("Please do nothing until an admin resumes."))
+    if not _on_ahead(move) and move.state is MoveState.UNDOING and move.off_at is None:
+        return say(
+            *lines,
+            because(move.reason),
+            ln(f"Please leave {t.vm} on. If it was just shut down, start it again; I look for that for a while."),
+        )
+    return say(*lines, because(move.reason) if move.undo else None, *_steps(t, move), *_last(t, move))
+
+
+def _on_ahead(move: Move) -> bool:
+    """Whether the power-on is what is asked for."""
+    return move.call is not None and move.call.kind is CallKind.POWER_ON
+
+
+def _over(move: Move, vm: str) -> str:
+    if move.state is MoveState.DONE and not move.undo:
+        return f"Done by hand: {vm} {'is on again' if move.on_at is not None else 'has its cards as planned'}"
+    return f"Not any more: the restart of {vm} by hand is called off"
+
+
+def _first(t: Telling, move: Move) -> LineOf:
+    if t.policy.level == "watch":
+        if move.state is MoveState.PLANNED:
+            return head(f"At the level act I would restart {t.vm} now")
+        return head(f"{t.vm} is in the middle of a restart, and I only watch now: please finish it by hand")
+    if move.state is MoveState.PLANNED:
+        at: list[Part] = [" ", When(move.announced)] if move.announced is not None else []
+        return head(f"By hand, please: {t.vm} restarts", at)
+    if move.state is MoveState.PROVING:
+        return head(f"By hand: {t.vm} is on again, thank you")
+    if move.undo:
+        return head(f"By hand, please: put {t.vm} back as it was")
+    return head(f"By hand, please, now: {t.vm}")
+
+
+def _paused(t: Telling) -> LineOf | None:
+    if not t.books.paused:
+        return None
+    who, reason = paused_by(t.books.paused)
+    return ln("⚠️ Paused", [" by ", Name(who)] if who else None, [": ", said(reason, 80)] if reason else None, ".")
+
+
+def _time(t: Telling, move: Move) -> LineOf | None:
+    """Until when, and what happens else."""
+    if move.state is MoveState.PLANNED and t.policy.level == "hands":
+        return ln("Not before that, please: its owners were told then. I say here when it is time.")
+    if move.state is MoveState.STOPPING and t.item.until is not None:
+        return ln(
+            "⏳ Agreed until ",
+            When(t.item.until),
+            f". If {t.vm} is still on then, leave it on: I ask for another time.",
+        )
+    if move.state is MoveState.CHANGING and t.item.until is not None and move.was_on:
+        return ln("⏳ Agreed until ", When(t.item.until), f"; after that {t.vm} is started, as it is.")
+    return None
+
+
+def _last(t: Telling, move: Move) -> list[LineOf]:
+    if t.policy.level == "watch":
+        return [ln("I only watch (level watch) and send nothing. Whatever is done by hand I see, and count.")]
+    if move.state is MoveState.PROVING:
+        return [ln("I wait for a word from inside; nothing more is to be done by hand.")]
+    return [
+        ln(
+            "All in one go is best. I look every few seconds, mark here what I see, and go on by it: no answer is needed."
+        )
+    ]
+
+
+# ---- the steps -----------------------------------------------------------------------------------------------------
+
+
+def _steps(t: Telling, move: Move) -> list[LineOf]:
+    """Each click with its commands; what was seen is only marked."""
+    if move.state is MoveState.PROVING:
+        return _marks(t, move)
+    off = move.off_at is not None
+    puts, takes = _open(t.books, move, Work.PUT), _open(t.books, move, Work.TAKE)
+    if move.undo:
+        put_in = [w for w in move.wishes if w.work is Work.PUT and _seen(move, "put", w)]
+        puts, takes = [], put_in if move.call is None or not _on_ahead(move) else []
+    lines: list[LineOf] = [_where(t, puts, takes)]
+    if t.machine is not None:
+        lines.append(_shell(f"$vm = {_find(t.machine)}"))
+    lines += [ln(f"✅ {t.vm} is off.")] if off else _shut(t, move)
+    lines += _marks(t, move)
+    if puts or takes:
+        lines += _change(t, puts, takes)
+    if move.was_on is False and not move.wants_on:
+        lines.append(ln(f"Leave {t.vm} off, as it was found."))
+    else:
+        lines += [ln(Bold("Power > Power On"), "."), _shell("Start-VM $vm"), _shell(f"govc vm.power -on {_name(t)}")]
+    return lines
+
+
+def _open(books: Books, move: Move, work: Work) -> list[Wish]:
+    """What is still to be put in or taken out."""
+    found = []
+    for wish in move.wishes:
+        lease = books.leases.get(wish.label)
+        if lease is None or lease.state not in OPEN_LEASE or _seen(move, "put" if work is Work.PUT else "taken", wish):
+            continue
+        now = Work.TAKE if lease.state is LeaseState.RETURNING else wish.work
+        if now is work:
+            found.append(wish)
+    return found
+
+
+def _seen(move: Move, what: str, wish: Wish) -> bool:
+    done = [s.what for s in move.steps if s.what in ("put", "taken") and wish.slot in s.detail.split()]
+    return done[-1:] == [what]
+
+
+def _marks(t: Telling, move: Move) -> list[LineOf]:
+    """What was seen of the change."""
+    lines = []
+    for work, what, words in ((Work.TAKE, "taken", "is out"), (Work.PUT, "put", "is in")):
+        for slot in dict.fromkeys(
+            w.slot for w in move.wishes if _seen(move, what, w) and (w.work is work or move.undo)
+        ):
+            lines.append(ln("✅ ", Code(tidy(slot, 40)), f" {words}."))
+    return lines
+
+
+def _where(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> LineOf:
+    """Which machine exactly: names are not unique in vCenter."""
+    m = t.machine
+    if m is None:
+        return ln(f"{t.vm}:")
+    hosts = sorted({c.host_name for w in (*puts, *takes) if (c := t.books.cards.get(slots.card_name(w.slot)))})
+    on: list[Part] = [" on ", listed(said(h, 60) for h in hosts)] if hosts else []
+    return ln(f"In the vSphere Client, vCenter {tidy(m.vcenter)}, the machine {t.vm}", on, ":")
+
+
+def _shut(t: Telling, move: Move) -> list[LineOf]:
+    agreement = t.books.agreements.get(move.agreement or 0)
+    hard = agreement is not None and agreement.hard
+    wait = span_of(t.policy.guest_shutdown)
+    return [
+        ln(Bold("Power > Shut Down Guest OS"), "; its owner may do it from inside too."),
+        _shell("Shutdown-VMGuest -VM $vm -Confirm:$false"),
+        _shell(f"govc vm.power -s {_name(t)}"),
+        *([ln(f"Still on {wait} later: ", Bold("Power > Power Off"), ", as its owner agreed.")] if hard else []),
+    ]
+
+
+def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[LineOf]:
+    lines = [ln(Bold("Edit Settings > Virtual Hardware"), ", and OK once:")]
+    lines += _devices(t, takes, "Remove ")
+    lines += _devices(t, puts, "Add New Device > PCI Device: ")
+    m, memory = t.machine, ""
+    if puts:
+        lines.append(ln("• Memory: Reserve all guest memory (All locked) on"))
+        memory = "$true"
+    elif takes and m is not None and m.lock_before is False:
+        back = f", Reservation {m.reservation_before} MB" if m.reservation_before is not None else ""
+        lines.append(ln(f"• Memory, if no card stays in: Reserve all guest memory off{back}, as it was before"))
+        memory = "$false"
+    lines += [_shell(line) for line in _commands(t, puts, takes, memory)]
+    return lines
+
+
+def _devices(t: Telling, wishes: Sequence[Wish], verb: str) -> list[LineOf]:
+    lines = [ln(f"• {verb}", _device(t, w)) for w in wishes[:SHOWN]]
+    if len(wishes) > SHOWN:
+        lines.append(ln(f"• and likewise {len(wishes) - SHOWN} more: ", listed(Code(w.slot) for w in wishes[SHOWN:])))
+    return lines
+
+
+def _device(t: Telling, wish: Wish) -> list[Part]:
+    """As the vSphere Client names it."""
+    card = Code(tidy(wish.slot, 40))
+    match _assignment(t.books, wish):
+        case FixedCard(pci):
+            return ["DirectPath IO ", Code(pci), " (", card, ")"]
+        case DynamicCard(ids, label):
+            named: list[Part] = [", label ", Code(tidy(label, 60))] if label else []
+            return ["Dynamic DirectPath IO ", Code(ids), named, " (", card, ")"]
+        case Vgpu(profile):
+            return ["NVIDIA GRID vGPU, profile ", Code(tidy(profile, 80)), " (", card, ")"]
+        case None:
+            return [card]
+
+
+def _assignment(books: Books, wish: Wish) -> Assignment | None:
+    if slots.card_name(wish.slot) not in books.cards:
+        return None
+    return slots.assignment(books, wish.slot, slots.kind_of(books, wish.label) or "")
+
+
+# ---- the same for a shell ------------------------------------------------------------------------------------------
+
+
+def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: str) -> list[str]:
+    """PowerCLI for all that it has cmdlets for, then govc for all that it has commands for."""
+    power, go = [], []
+    out = [_assignment(t.books, w) for w in takes[:SHOWN]]
+    into = [_assignment(t.books, w) for w in puts[:SHOWN]]
+    if pci := [a.pci for a in out if isinstance(a, FixedCard)]:
+        where = f"? {{$_.ExtensionData.Backing.Id -in {_list(pci)}}}"
+        power.append(f"Get-PassthroughDevice -VM $vm | {where} | Remove-PassthroughDevice -Confirm:$false")
+    if pci := [a.pci for a in into if isinstance(a, FixedCard)]:
+        where = f"? {{$_.ExtensionData.PciDevice.Id -in {_list(pci)}}}"
+        each = "% {Add-PassthroughDevice -VM $vm -PassthroughDevice $_}"
+        power.append(f"Get-PassthroughDevice -VMHost $vm.VMHost -Type Pci | {where} | {each}")
+        go.append(f"govc device.pci.add -vm {_name(t)} {' '.join(pci)}")
+    go += [f"govc gpu.vm.add -vm {_name(t)} -profile {shlex.quote(a.profile)}" for a in into if isinstance(a, Vgpu)]
+    if out:
+        go.append(f"govc device.info -vm {_name(t)} 'pcipassthrough-*'   # then: govc device.remove -vm … NAME")
+    if memory:
+        spec = f"New-Object VMware.Vim.VirtualMachineConfigSpec -Property @{{MemoryReservationLockedToMax={memory}}}"
+        power.append(f"$vm.ExtensionData.ReconfigVM(({spec}))")
+        go.append(f"govc vm.change -vm {_name(t)} -memory-pin={memory.lstrip('$')}")
+    return [*power, *go]
+
+
+def _list(words: Iterable[str]) -> str:
+    return ", ".join(f"'{w}'" for w in words)
+
+
+def _find(machine: Machine) -> str:
+    uuid = "".join(c for c in machine.uuid if c.isalnum() or c == "-")
+    return f"Get-VM | ? {{$_.ExtensionData.Config.InstanceUuid -eq '{uuid}'}}"
+
+
+def _name(t: Telling) -> str:
+    return shlex.quote(tidy(t.vm, 200))
+
+
+def _shell(line: str) -> LineOf:
+    return ln("    ", Code(line))

@@ -1,0 +1,264 @@
+"""The level `hands`: all is planned and agreed as in `act`, people do what the bot would have asked of vCenter, and what is seen counts.
+
+In `watch` nothing is asked of anybody. The level may change between two runs, in the middle of a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power
+from bot.domain.news import ADMINS, NewsKind
+from bot.domain.policy import Policy
+from tests.domain.world import World
+
+MIN = timedelta(minutes=1)
+FAST = timedelta(seconds=2)
+BY_US = {"shutdown", "hard_stop", "change", "power_on"}
+
+
+def world(level: str = "hands") -> World:
+    return World(policy=Policy(level=level))
+
+
+def change_level(w: World, level: str) -> None:
+    """Between two runs of the bot."""
+    w.policy = replace(w.policy, level=level)
+    w.run += "'"
+
+
+def asked(w: World, vm: str) -> CallKind | None:
+    """What people are asked to do."""
+    call = w.move(vm).call
+    return call.kind if call is not None and call.outcome is Outcome.HANDS else None
+
+
+def clicks(w: World, vm: str) -> None:
+    """An admin changes the cards of a machine that is off, as asked."""
+    call = w.move(vm).call
+    assert call is not None and call.kind is CallKind.CHANGE and w.vms[vm].power is Power.OFF
+    w.vms[vm].cards |= {w.card(x.slot).pci for x in call.puts}
+    w.vms[vm].cards -= {w.card(x.slot).pci for x in call.takes}
+
+
+def untouched(w: World) -> bool:
+    return not any(a.what in BY_US for a in w.journal)
+
+
+def is_asked(w: World, vm: str, kind: CallKind) -> Callable[[], bool]:
+    return lambda: any(m.machine == f"uuid-{vm}" for m in w.books.moves.values()) and asked(w, vm) is kind
+
+
+def is_done(w: World, vm: str) -> bool:
+    """Whether its restart is over as planned; a round after its lease is active."""
+    w.pass_time(FAST)
+    return w.move(vm).state is MoveState.DONE and not w.move(vm).undo
+
+
+def to_the_shutdown(w: World, window: str = "now") -> None:
+    w.request("bob", "vm-r", window=window)
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 5 * MIN)
+
+
+def test_hands_do_each_step_and_the_lease_becomes_active_and_goes_back() -> None:
+    w = world()
+    to_the_shutdown(w)
+    assert w.told(NewsKind.LAST_CALL, "bob"), "owners are warned as ever"
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    clicks(w, "vm-r")
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.lease(1).state is LeaseState.ACTIVE, 5 * MIN)
+    assert is_done(w, "vm-r")
+    w.release("bob", "1", window="now")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 5 * MIN)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    clicks(w, "vm-r")
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.lease(1).state is LeaseState.ENDED, 5 * MIN)
+    assert untouched(w)
+
+
+def test_the_admins_have_one_message_a_move_told_at_each_step_and_no_more() -> None:
+    w = world()
+    to_the_shutdown(w)
+    told = w.told(NewsKind.BY_HAND)
+    assert {(n.to, n.key) for n in told} == {(ADMINS, "hands:1")}
+    assert [n.move.state for n in told if n.move] == [MoveState.PLANNED, MoveState.STOPPING], (
+        "ahead, and when it is time"
+    )
+    w.pass_time(3 * MIN)
+    assert len(w.told(NewsKind.BY_HAND)) == len(told), "nothing new, nothing told"
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    number = w.move("vm-r").calls
+    w.pass_time(3 * MIN)
+    assert w.move("vm-r").calls == number and len(w.told(NewsKind.BY_HAND)) == len(told) + 1
+    clicks(w, "vm-r")
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.move("vm-r").state is MoveState.DONE, 25 * MIN)
+    w.pass_time(3 * MIN)
+    states = [n.move.state for n in w.told(NewsKind.BY_HAND) if n.move][len(told) :]
+    assert states == [MoveState.CHANGING, MoveState.STARTING, MoveState.PROVING, MoveState.DONE]
+
+
+def test_all_clicks_between_two_looks_count() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.now += MIN
+    w.switch("vm-r", Power.OFF)
+    w.vms["vm-r"].cards.add(w.card(w.lease(1).slots[0]).pci)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.lease(1).state is LeaseState.ACTIVE, 5 * MIN)
+    assert is_done(w, "vm-r") and [s.what for s in w.move("vm-r").steps][-1] == "done"
+    assert not w.told(NewsKind.NOT_NOW), "nobody said no"
+
+
+def test_change_and_start_between_two_looks_count() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    clicks(w, "vm-r")
+    w.now += FAST
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.lease(1).state is LeaseState.ACTIVE, 5 * MIN)
+    assert is_done(w, "vm-r")
+
+
+def test_started_without_the_change_is_not_now_and_planned_anew() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.now += MIN
+    w.switch("vm-r", Power.OFF)
+    w.switch("vm-r", Power.ON)
+    w.round()
+    assert w.books.moves[1].state is MoveState.DROPPED
+    w.pass_time(MIN)
+    assert w.lease(1).state is LeaseState.RESERVED
+
+
+def test_half_of_a_change_is_seen_and_the_rest_is_asked_for() -> None:
+    w = world()
+    w.request("bob", "vm-r", count=2, window="now")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 5 * MIN)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    first, second = w.lease(1).slots
+    w.vms["vm-r"].cards.add(w.card(first).pci)
+    w.pass_time(MIN)
+    call = w.move("vm-r").call
+    assert call is not None and [x.slot for x in call.puts] == [second] and call.outcome is Outcome.HANDS
+
+
+def test_a_window_that_ends_undone_leaves_the_machine_on_and_asks_for_another_time() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.until(lambda: w.books.moves[1].state is MoveState.UNDOING, 90 * MIN)
+    w.until(lambda: w.books.moves[1].state is MoveState.DROPPED, 20 * MIN)
+    w.pass_time(MIN)
+    assert w.lease(1).state is LeaseState.RESERVED and w.vms["vm-r"].power is Power.ON
+    assert w.told(NewsKind.ASK_WINDOW, "bob")
+    w.agree("bob", "vm-r", "now")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 10 * MIN)
+
+
+def test_off_when_the_window_ends_it_is_to_be_started_as_it_is() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), 90 * MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.lease(1).state is LeaseState.RESERVED, 10 * MIN)
+    assert not w.vms["vm-r"].cards
+
+
+def test_shut_down_just_after_its_time_it_is_to_be_started_again() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.until(lambda: w.move("vm-r").state is MoveState.UNDOING, 90 * MIN)
+    w.pass_time(5 * MIN)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN)
+
+
+def test_a_hard_stop_is_never_asked_as_a_call() -> None:
+    w = world()
+    w.request("bob", "vm-r", window="now hard")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 5 * MIN)
+    w.pass_time(10 * MIN)
+    assert asked(w, "vm-r") is CallKind.SHUTDOWN and untouched(w)
+
+
+def test_watch_asks_nobody_and_says_what_it_would_do_once_a_window() -> None:
+    w = world("watch")
+    w.request("bob", "vm-r", window="now")
+    w.pass_time(20 * MIN)
+    told = w.told(NewsKind.BY_HAND)
+    assert len(told) == 1 and told[0].to == ADMINS and untouched(w)
+    assert w.move("vm-r").state is MoveState.PLANNED and not w.told(NewsKind.LAST_CALL)
+
+
+@pytest.mark.parametrize("between", ["hands", "watch"])
+@pytest.mark.parametrize("state", [MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING])
+def test_from_act_by_another_level_and_back_nothing_is_lost(state: MoveState, between: str) -> None:
+    w = world("act")
+    w.again[("vm-r", {MoveState.CHANGING: CallKind.CHANGE, MoveState.STARTING: CallKind.POWER_ON}.get(
+        state, CallKind.SHUTDOWN))] = 2  # fmt: skip
+    w.request("bob", "vm-r", window="now")
+    w.until(lambda: w.books.moves and w.move("vm-r").state is state, 5 * MIN, FAST)
+    change_level(w, between)
+    before = [a for a in w.journal if a.what in BY_US]
+    w.pass_time(2 * MIN)
+    assert [a for a in w.journal if a.what in BY_US] == before, "nothing is asked of vCenter"
+    if between == "hands" or w.vms["vm-r"].power is Power.OFF:
+        assert w.told(NewsKind.BY_HAND), "people know of it"
+    change_level(w, "act")
+    w.until(lambda: w.lease(1).state is LeaseState.ACTIVE, 20 * MIN)
+    assert w.vms["vm-r"].power is Power.ON
+
+
+@pytest.mark.parametrize("kind", [CallKind.SHUTDOWN, CallKind.CHANGE, CallKind.POWER_ON])
+def test_from_hands_to_act_the_bot_goes_on_by_what_it_sees(kind: CallKind) -> None:
+    w = world()
+    to_the_shutdown(w)
+    if kind is not CallKind.SHUTDOWN:
+        w.switch("vm-r", Power.OFF)
+        w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    if kind is CallKind.POWER_ON:
+        clicks(w, "vm-r")
+        w.until(is_asked(w, "vm-r", kind), MIN)
+    change_level(w, "act")
+    w.until(lambda: w.lease(1).state is LeaseState.ACTIVE, 10 * MIN)
+    assert kind.value in w.acts("vm-r")
+
+
+def test_a_bot_that_is_started_again_asks_for_the_same_and_tells_nothing_twice() -> None:
+    w = world()
+    to_the_shutdown(w)
+    told, call = len(w.told(NewsKind.BY_HAND)), w.move("vm-r").call
+    w.run += "'"
+    w.pass_time(MIN)
+    assert len(w.told(NewsKind.BY_HAND)) == told and w.move("vm-r").call == call
+
+
+def test_paused_nothing_new_is_asked_and_what_stands_says_so() -> None:
+    w = world()
+    to_the_shutdown(w)
+    told = len(w.told(NewsKind.BY_HAND))
+    w.do(lambda d: setattr(d, "paused", "dana lunch"))
+    w.pass_time(MIN)
+    assert len(w.told(NewsKind.BY_HAND)) == told + 1
+    w.switch("vm-r", Power.OFF)
+    w.pass_time(MIN)
+    assert asked(w, "vm-r") is CallKind.SHUTDOWN, "seen off, and nothing new asked"
+    w.do(lambda d: setattr(d, "paused", ""))
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
