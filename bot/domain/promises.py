@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain import hours, windows
+from bot.domain import blackouts, hours, windows
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import (
     Agreement,
@@ -40,7 +40,7 @@ from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
-from bot.domain.slots import booked, card_name, has_kind, open_of
+from bot.domain.slots import booked, card_name, has_kind, open_of, rivals
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -188,8 +188,21 @@ class _Play:
         last = max(counted, key=lambda f: f.likely)
         soon = max(self.now, last.likely)
         found = self._likely(request, soon)
-        latest = max(found, self._latest(request, max(self.now, worst[request.count - 1])))
+        latest: datetime | None = max(found, self._latest(request, max(self.now, worst[request.count - 1])))
+        if not mine and self._other_sizes(request):
+            latest = None  # who gets a card in which size decides it: that cannot be promised
         return Promise(found, latest, last.cause, last.who, last.at, tuple(f.slot for f in counted))
+
+    def _other_sizes(self, request: Request) -> bool:
+        """Whether others want, or have, the same cards in another size."""
+        others = rivals(self.books, request.kind) - {request.kind}
+        return bool(others) and any(
+            kind in others
+            for kind in (
+                *(r.kind for r in self._all),
+                *(x.kind for x in self.books.leases.values() if x.state in OPEN_LEASE),
+            )
+        )
 
     # ---- the line
 
@@ -311,7 +324,8 @@ class _Play:
         worst = max(firm) if firm else self._night(max(self.now, lease.changed + self.policy.stuck_return), zone)
         found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
         if found is None:
-            night = windows.next_night(max(self.now, lease.changed + self.policy.stuck_return), zone, self.policy)
+            at = max(self.now, lease.changed + self.policy.stuck_return)
+            night = windows.usable_night(at, zone, self.policy, usual)
             return _Free(night.start, worst, slot, "returning", lease.person, night.end)
         start = found[1].start
         likely = max(self.now, start) + usual
@@ -344,9 +358,7 @@ class _Play:
     def _night(self, at: datetime, zone: str) -> datetime:
         """The end of the night that the terms give then; one that a clock change cut short is not used."""
         p = self.policy
-        night = windows.next_night(at + p.last_call + 2 * ROUND, zone, p)
-        if night.end - night.start < timedelta(hours=1):
-            night = windows.next_night(night.end, zone, p)
+        night = windows.usable_night(at + p.last_call + 2 * ROUND, zone, p, timedelta(hours=1))
         return night.end
 
     # ---- its own restart
@@ -358,7 +370,8 @@ class _Play:
         mine = [a for a in self._agreed(request.machine, str(request.number)) if not a.now and not a.when_done]
         found = windows.next_window(mine, request.machine, free, usual, self.policy)
         later = found is not None and not self._asks_at_once(request)
-        return max(free, found[1].start if found is not None and later else free) + usual
+        begins = max(free, found[1].start if found is not None and later else free)
+        return (blackouts.first(self.policy, begins, usual) or begins) + usual
 
     def _asks_at_once(self, request: Request) -> bool:
         """Whether a "now" or "when done" of it may come sooner than a window by the clock."""
@@ -370,12 +383,13 @@ class _Play:
         machine = self.books.machines.get(request.machine)
         usual = windows.usual(machine, p) if machine else p.usual_first
         takes = ROUND + p.last_call + p.guest_shutdown + usual + p.seen_in_guest
-        asked = hours.add_working(free + ROUND, p.accept_by, self.zone_of(request.person), p) + takes
+        asked = hours.add_working(free + ROUND, p.accept_by, self.zone_of(request.person), p)
+        asked = (blackouts.first(p, asked, takes) or asked) + takes
         mine = self._agreed(request.machine, str(request.number))
         for agreement in mine:
             found = windows.next_window([agreement], request.machine, free, usual, p)
             if found is not None and not agreement.now:
-                asked = max(asked, found[1].start + takes, free + takes)
+                asked = max(asked, (blackouts.first(p, max(found[1].start, free), takes) or free) + takes)
         return asked
 
 

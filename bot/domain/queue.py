@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Any, Protocol
 
 from bot.domain import hours, windows
@@ -34,7 +35,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.slots import card_name, kinds_of, parts
+from bot.domain.slots import card_name, has_kind, kinds_of, open_of, parts, rivals
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
@@ -255,19 +256,31 @@ def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> 
     draft.tell(News(kind, request.person, key=key, request=request, machine=machine, **facts))
 
 
-def waiters(books: Requests, kind: str) -> list[Request]:
-    """Those who wait for a kind and would take it now: in line and not resting."""
-    return [r for r in line(books) if r.kind == kind and r.rest is None]
+def waiters(books: Books | Draft, kind: str) -> list[Request]:
+    """Those who wait for what a device of this kind is of, and would take it now: in line and not resting. For a vGPU also those who
+    want another size of its card."""
+    wanted = rivals(books, kind)
+    return [r for r in line(books) if r.kind in wanted and r.rest is None]
 
 
 def contended(books: Books | Draft, kind: str) -> bool:
-    """Whether somebody really waits for a kind: more devices are wanted in line than lie free."""
+    """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free."""
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
-    return _wanted(books, kind) > sum(1 for s in _good(books, kind) if s not in had)
+    wanted = ((k, _wanted(books, k)) for k in rivals(books, kind))
+    return any(n > sum(1 for s in _good(books, k) if s not in had) for k, n in wanted if n)
 
 
 def shortage(books: Draft, kind: str) -> int:
-    """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else."""
+    """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else. One who wants another
+    size of the same cards wants all parts of a card."""
+    lacking = _lacking(books, kind)
+    for other in rivals(books, kind) - {kind}:
+        whole = [len(parts(c, kind)) / len(parts(c, other)) for c in books.cards.values() if has_kind(c, other)]
+        lacking += ceil(max(0, _lacking(books, other)) * max(whole, default=0)) if _wanted(books, other) else 0
+    return lacking
+
+
+def _lacking(books: Draft, kind: str) -> int:
     coming = 0
     for slot in _good(books, kind):
         holder = books.holder(slot, Turn.HAS)
@@ -278,9 +291,10 @@ def shortage(books: Draft, kind: str) -> int:
 
 
 def _wanted(books: Books | Draft, kind: str) -> int:
-    return sum(r.count for r in waiters(books, kind) if r.state is RequestState.QUEUED)
+    mine = (r for r in line(books) if r.kind == kind and r.rest is None)
+    return sum(r.count for r in mine if r.state is RequestState.QUEUED)
 
 
 def _good(books: Books | Draft, kind: str) -> list[SlotId]:
-    """The slots of a kind that may be lent."""
-    return [s for s in pool(books, kind) if (c := books.cards[card_name(s)]).aside is None and not c.doubted]
+    """The slots of a kind that may be lent as the cards are booked now."""
+    return [s for s in open_of(books, kind) if (c := books.cards[card_name(s)]).aside is None and not c.doubted]

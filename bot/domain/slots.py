@@ -81,6 +81,11 @@ def kinds(places: Places) -> list[str]:
     return sorted({kind for card in places.cards.values() for kind in kinds_of(card)})
 
 
+def rivals(places: Places, kind: str) -> frozenset[str]:
+    """The kinds that come of the same cards as this one, itself among them: of vGPU cards each size stands in the way of the others."""
+    return frozenset({kind, *(k for card in places.cards.values() if has_kind(card, kind) for k in kinds_of(card))})
+
+
 def has_kind(card: Card, kind: str) -> bool:
     """Whether devices of this kind can be had of it."""
     return kind in kinds_of(card)

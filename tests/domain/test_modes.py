@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 
 from bot.domain import pool, queue, slots
+from bot.domain.draft import Draft
 from bot.domain.errors import TooMany, UnknownKind
 from bot.domain.model import LeaseState, Length, Mode, MoveState, Power, Request, RequestState, SeenCard
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
+from bot.domain.promises import promise
 from tests.domain.modes_world import HALF, IDS, POOL, WHOLE, ModesWorld, labelled, shared
 from tests.domain.world import PCI
 
@@ -293,3 +295,52 @@ def test_drained_and_quarantined_cards_give_no_parts() -> None:
     world.do(lambda d: pool.drain(d, d.cards["T4-1"], "dana", "new fan"))
     label = served(world, "ada", "vm-python")
     assert slots.card_name(world.lease(label).slots[0]) == "T4-2"
+
+
+# ---- who waits for whom
+
+
+def test_one_who_wants_a_whole_card_is_not_passed_for_ever() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    first = served(world, "ada", "vm-python")
+    served(world, "bob", "vm-r")
+    whole = ask(world, "carol", "vm-train", SIXTEEN, window="any time today")
+    third = ask(world, "ada", "vm-python-2")
+    world.until(lambda: active(world, third.number), HOUR)
+    kept = {card_at(world, PCI[0]), card_at(world, PCI[1])} - {slots.card_name(world.lease(third.number).slots[0])}
+    fourth = world.do(lambda d: queue.request(d, world.people["bob"], half_for("vm-r"), world.policy))
+    world.pass_time(30 * MIN)
+    assert world.req(fourth.number).state is RequestState.QUEUED, "the only free half is on the card kept for carol"
+    holder = next(x for x in (first, "2") if slots.card_name(world.lease(x).slots[0]) in kept)
+    world.release(world.lease(holder).person, holder, window="now")
+    world.until(lambda: active(world, whole.number), 2 * HOUR)
+
+
+def half_for(vm: str) -> queue.Wanted:
+    return queue.Wanted(1, EIGHT, f"uuid-{vm}", Length(), "")
+
+
+def test_who_waits_for_another_size_waits_for_the_card() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    label = served(world, "ada", "vm-python")
+    assert not queue.contended(world.books, EIGHT)
+    ask(world, "carol", "vm-train", SIXTEEN)
+    assert queue.contended(world.books, EIGHT) and queue.contended(world.books, SIXTEEN)
+    assert not queue.contended(world.books, "T4")
+    assert queue.shortage(Draft(world.books, world.now), EIGHT) == 1, "the other half is free"
+    world.pass_time(2 * HOUR)
+    end = world.lease(label).end
+    assert end is not None
+    world.now = end + MIN
+    world.round()
+    assert world.lease(label).state is LeaseState.RETURNING, "somebody waits, so it does not run on"
+
+
+def test_no_latest_time_is_promised_while_sizes_compete() -> None:
+    world = ModesWorld(shared(PCI[0]))
+    served(world, "ada", "vm-python")
+    half = ask(world, "bob", "vm-r", EIGHT, 2)
+    whole = ask(world, "carol", "vm-train", SIXTEEN)
+    for request in (half, whole):
+        promised = promise(world.books, world.req(request.number), world.now, world.policy, lambda _: "Europe/Berlin")
+        assert promised.likely is not None and promised.latest is None

@@ -6,11 +6,15 @@ the next is asked. ``decide`` calls it once a round.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
+    Card,
     Lease,
+    Mode,
     Offer,
     Request,
     RequestState,
@@ -21,18 +25,24 @@ from bot.domain.planner.spots import People, Spot, spots, window_known
 from bot.domain.policy import Policy
 from bot.domain.queue import line, tell_offer
 from bot.domain.sight import Sight
+from bot.domain.slots import booked, card_name, has_kind, parts
+
+LONG = timedelta(days=365)
+"""Of what has no end yet."""
 
 
 def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
     """Give turns: for each kind, go down the line and serve while the devices suffice."""
     blocked: set[str] = set()
+    kept: set[str] = set()  # cards on which those who wait for a whole one, or for another size, count
     away: list[Request] = []
     for request in line(draft):
         if request.state is not RequestState.QUEUED or request.kind in blocked or request.rest is not None:
             continue
-        found = spots(draft, sight, request)[: request.count]
+        found = [s for s in spots(draft, sight, request) if card_name(s.slot) not in kept][: request.count]
         if len(found) < request.count:
             blocked.add(request.kind)  # all or nothing, and nobody passes
+            kept |= _counts_on(draft, sight, request, found)
             continue
         if window_known(draft, sight, request) or all(s.here for s in found):
             lease_out(draft, request, found, policy)
@@ -45,6 +55,28 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             why = f"outside working hours, so #{request.number} went first"
             step(draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
         away = [r for r in away if r.kind != request.kind]
+
+
+def _counts_on(draft: Draft, sight: Sight, request: Request, found: list[Spot]) -> set[str]:
+    """The vGPU cards that one who has to wait will be given: those of the parts that are there, and those that are free soonest. Nobody
+    behind takes a part of them in another size, else a whole card would never come free."""
+    cards = [c for c in draft.cards.values() if c.mode is Mode.VGPU and has_kind(c, request.kind)]
+    good = [c for c in cards if c.aside is None and not c.doubted and sight.usable(c.name)]
+    mine = {card_name(s.slot) for s in found}
+    lacks = request.count - len(found)
+    for card in sorted(good, key=lambda c: (_free_at(draft, c), c.name)):
+        if lacks <= 0:
+            break
+        if card.name not in mine:
+            mine.add(card.name)
+            lacks -= len(parts(card, request.kind))
+    return mine if good else set()
+
+
+def _free_at(draft: Draft, card: Card) -> datetime:
+    """When the last part of a card is due."""
+    leases = [draft.leases[h.label] for h in booked(draft, card.name) if h.label in draft.leases]
+    return max((x.end or draft.now + LONG for x in leases), default=draft.now)
 
 
 def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: People, policy: Policy) -> bool:
