@@ -78,6 +78,24 @@ def run(
         _fail(str(error))
 
 
+@app.command("doctor")
+def look_into(
+    settings: SettingsFile = HERE,
+    json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+) -> None:
+    """Look into everything and name all that is wrong at once: settings, database, Slack, vCenter, cards, machines, guests, clocks.
+
+    Changes nothing, with the bot running or not. Ends with 0 if nothing is wrong, 1 after warnings, 2 after errors.
+    """
+    from bot import wiring
+    from bot.service.setup import show
+
+    logging.disable(logging.CRITICAL)  # what goes wrong is told as findings
+    report = wiring.look_into(settings)
+    typer.echo(show.as_json(report) if json else show.text(report))
+    raise typer.Exit(report.exit_code)
+
+
 @app.command()
 def say(
     text: Annotated[list[str], typer.Argument(help='What somebody says, e.g. "request 1".')],

@@ -12,25 +12,33 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bot import commands
-from bot.config import Settings
+from bot.config import Settings, SettingsError, examine
 from bot.domain.policy import Policy
 from bot.domain.visible import visible
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
+from bot.edges.here import port_taken, synchronized
 from bot.edges.meter import Meter
 from bot.edges.slack import Link, LinkError, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
+from bot.edges.slack.inspect import SCOPES, command_of
+from bot.edges.slack.inspect import inspect as look_into_slack
 from bot.edges.store import SqlStore, StoreError, open_store
+from bot.edges.store.inspect import inspect as look_into_store
+from bot.edges.store.inspect import password_in
 from bot.edges.telemetry import push
 from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource
 from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.inspect import Questions
+from bot.edges.vsphere.inspect import inspect as look_into_vcenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
 from bot.service import words
@@ -39,6 +47,10 @@ from bot.service.desk import Desk
 from bot.service.known import KnownPeople
 from bot.service.ports import Ask, Lab, Reply, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
+from bot.service.setup import doctor, role
+from bot.service.setup.doctor import Eyes
+from bot.service.setup.facts import DatabaseFacts, VCenterFacts, Wanted
+from bot.service.setup.findings import Report
 from bot.service.words.plain import not_known
 
 log = logging.getLogger("gpubot")
@@ -209,6 +221,97 @@ def _open(settings: Settings, clock: FileClock) -> SqlStore:
         return open_store(settings.store.url, now=clock.now)
     except StoreError as error:
         raise CannotStart(str(error)) from error
+
+
+# ---- looking into everything --------------------------------------------------------------------------------------
+
+
+def look_into(path: Path) -> Report:
+    """What ``gpubot doctor`` finds. ``path``: of the settings. Raises nothing: whatever is wrong is in the report."""
+    settings, mistakes = examine(path)
+    try:
+        clock = clock_of()
+    except CannotStart as error:
+        mistakes, clock = [*mistakes, str(error)], FileClock(None)
+    eyes = Eyes(now=clock.now, wall=clock.wall)
+    if settings is None:
+        return doctor.examine(eyes, None, mistakes, clock.real)
+    found = _known_secrets(settings)
+    vcenters = {
+        name: _site_eye(settings, name, clock, found) for name in settings.vcenter if f"vcenter.{name}" in found
+    }
+    eyes = replace(
+        eyes,
+        database=lambda: replace(
+            look_into_store(settings.store.url, clock.wall()), sources=frozenset(settings.prometheus.targets)
+        ),
+        slack=(lambda: look_into_slack(replace(slack_of(settings), disturb=False))) if _may_ask_slack(found) else None,
+        vcenters=vcenters,
+        port=lambda: port_taken(settings.web.host, settings.web.port) if settings.web.port else "",
+        bind=settings.web.bind,
+        secrets=frozenset(found.values()) | {password_in(settings.store.url)},
+    )
+    return doctor.examine(eyes, wanted_of(settings, path), mistakes, clock.real)
+
+
+def wanted_of(settings: Settings, path: Path) -> Wanted:
+    """What the settings want to be true, and a manifest that lies beside them."""
+    policy = settings.policy()
+    beside = path.resolve().parent / "manifest.yml"
+    labels = {name: tuple(getattr(one, "dynamic", ())) for name, one in settings.vcenter.items()}
+    return Wanted(
+        level=policy.level,
+        channel=settings.slack.channel or "",
+        command=settings.slack.command,
+        scopes=SCOPES,
+        kinds=dict(settings.kinds),
+        dynamic={name: found for name, found in labels.items() if found},
+        vgpu=policy.vgpu_profiles,
+        stale=policy.reading_stale,
+        manifest_command=command_of(beside.read_text("utf-8", errors="replace")) if beside.is_file() else "",
+        synchronized=synchronized(),
+    )
+
+
+def _known_secrets(settings: Settings) -> dict[str, str]:
+    """Where each secret belongs -> itself. One that is missing or cannot be read is told with the settings, and left out."""
+    found: dict[str, str] = {}
+    asks: dict[str, Callable[[], Any]] = {
+        "slack.bot": lambda: settings.slack.secret("bot_token"),
+        "slack.app": lambda: settings.slack.secret("app_token"),
+        "slack.signing": lambda: settings.slack.secret("signing_secret"),
+        "prometheus.token": lambda: settings.prometheus.secret("token"),
+        "prometheus.password": lambda: settings.prometheus.secret("password"),
+    }
+    asks |= {f"vcenter.{name}": partial(one.secret, name) for name, one in settings.vcenter.items()}
+    for where, ask in asks.items():
+        try:
+            secret = ask()
+        except SettingsError:
+            continue
+        if secret is not None:
+            found[where] = secret.get_secret_value()
+    return found
+
+
+def _may_ask_slack(found: Mapping[str, str]) -> bool:
+    """Whether there are two tokens that look like some."""
+    return found.get("slack.bot", "").startswith("xoxb-") and found.get("slack.app", "").startswith("xapp-")
+
+
+def _site_eye(
+    settings: Settings, name: str, clock: FileClock, secrets: Mapping[str, str]
+) -> Callable[[DatabaseFacts], VCenterFacts]:
+    """How one vCenter is looked at."""
+    one = settings.model_copy(update={"vcenter": {name: settings.vcenter[name]}})
+
+    def look(base: DatabaseFacts) -> VCenterFacts:
+        (vcenter,) = vcenters_of(one)
+        machines = tuple(m for m in base.machines if m.vcenter == name)
+        asked = Questions(machines, tuple(role.ACT), role.TOO_MUCH, tuple(settings.kinds))
+        return look_into_vcenter(replace(vcenter, connect_s=10.0, answer_s=20.0), clock, asked)
+
+    return look
 
 
 # ---- the bot ------------------------------------------------------------------------------------------------------

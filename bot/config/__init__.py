@@ -5,8 +5,8 @@ go and told as a sentence with the line to write instead. Machines, owners, toke
 in the database.
 """
 
-from bot.config.load import Settings, load
+from bot.config.load import Settings, examine, load
 from bot.config.mistakes import SettingsError
 from bot.config.sections import Site, Slack, Store, VCenter, Web
 
-__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "load"]
+__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "examine", "load"]

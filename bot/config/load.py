@@ -220,6 +220,33 @@ def load(path: str | Path | None = None, *, run: bool = False) -> Settings:
     :param run: also what ``gpubot run`` needs, secrets among it
     :raises SettingsError: with all mistakes
     """
+    settings, _, mistakes = _looked_into(path, run)
+    if mistakes or settings is None:
+        raise SettingsError(dict.fromkeys(mistakes))
+    return settings
+
+
+def examine(path: str | Path | None = None) -> tuple[Settings | None, list[str]]:
+    """For who looks into everything: what can be used of the settings, and all mistakes, those that keep a bot from running among them.
+
+    What is wrong is left out, as if it had not been written; of a vCenter that lacks something nothing is used. None: nothing can be read.
+    """
+    try:
+        settings, dropped, mistakes = _looked_into(path, True)
+    except SettingsError as error:
+        return None, error.mistakes
+    if settings is None:
+        return None, list(dict.fromkeys(mistakes))
+    wrong = {where[1] for where in dropped if where[0] == "vcenter" and len(where) > 1}
+    good = {name: one for name, one in settings.vcenter.items() if name not in wrong}
+    return settings.model_copy(update={"vcenter": good}), list(dict.fromkeys(mistakes))
+
+
+def _looked_into(path: str | Path | None, run: bool) -> tuple[Settings | None, frozenset[Where], list[str]]:
+    """The settings without what is wrong in them; where that was, if it had to be left out; all mistakes.
+
+    :raises SettingsError: the file cannot be read at all
+    """
     file = Path(path) if path is not None else Path(FILE)
     if path is None and not file.exists():
         raw: dict[str, Any] = {}
@@ -231,17 +258,17 @@ def load(path: str | Path | None = None, *, run: bool = False) -> Settings:
     bad = stood - _keys(raw)
     merged = _at_home(raw, file.resolve().parent)
     settings: Settings | None = None
+    dropped: frozenset[Where] = frozenset()
     try:
         settings = Settings(**merged)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             mistakes += _sentences(detail, said, merged)
     if run:
-        good, dropped = (settings, frozenset[Where]()) if settings is not None else _without_mistakes(merged, said)
-        mistakes += lacking_besides(good, bad | dropped) if good is not None else []
-    if mistakes or settings is None:
-        raise SettingsError(dict.fromkeys(mistakes))
-    return settings
+        if settings is None:
+            settings, dropped = _without_mistakes(merged, said)
+        mistakes += lacking_besides(settings, bad | dropped) if settings is not None else []
+    return settings, dropped, mistakes
 
 
 def _keys(raw: Mapping[str, Any]) -> frozenset[Where]:

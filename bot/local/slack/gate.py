@@ -45,7 +45,7 @@ class Gate:
             entry["args"] = args
             if method not in ALL_METHODS and method != "apps.connections.open":
                 raise SlackError("unknown_method", req_method=method)
-            return await self._through(request, entry, lambda: web.json_response(self._run(method, token, args, entry)))
+            return await self._through(request, entry, lambda: self._said(method, token, args, entry))
         except SlackError as exc:
             entry["reply"] = {"ok": False, "error": exc.error, **exc.extra}
             return wire.refusal(exc)
@@ -98,6 +98,12 @@ class Gate:
         channel = str(entry["args"].get("channel", "")) if isinstance(entry["args"], dict) else ""
         counted = self.slack.rates.wait(entry["method"], channel, self.slack.now())
         return int(armed) if armed is not None else counted if self.slack.rates.enforced else None
+
+    def _said(self, method: str, token: str, args: Json, entry: Json) -> web.Response:
+        """The answer, with what the token may do in its head, as Slack has it."""
+        reply = self._run(method, token, args, entry)
+        given = self.slack.space.scopes if token == self.slack.setup.bot_token else ("connections:write",)
+        return web.json_response(reply, headers={"X-OAuth-Scopes": ",".join(sorted(given))})
 
     def _run(self, method: str, token: str, args: Json, entry: Json) -> Json:
         entry["reply"] = self._reply(method, token, args)

@@ -1,0 +1,141 @@
+"""The database as ``gpubot doctor`` sees it: where it is, whether it can be written, how old its tables are, and what the books say.
+
+Called by wiring. It makes no database, brings none up to date and writes nothing: the write lock is taken and given back.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from bot.edges.store import schema
+from bot.edges.store.claims import CLAIM, alive
+from bot.edges.store.engine import Gate, parse_url, where
+from bot.edges.store.errors import Away, Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, plain_words
+from bot.edges.store.store import SqlStore
+from bot.edges.store.tables import TokenRow, table
+from bot.service.setup.facts import DatabaseFacts
+
+HEARTBEAT_OLD = timedelta(seconds=60)
+"""Real time without a heartbeat after which a bot is not well."""
+
+PATIENCE_S = 2.0
+"""Real seconds to wait for somebody else's write lock; the bot's own writes take milliseconds."""
+
+SEARCHED_MB = 512
+"""MB up to which the whole file is searched for damage."""
+
+KINDS: Mapping[type[StoreError], str] = {
+    TooOld: "older",
+    TooNew: "newer",
+    NotWritable: "read-only",
+    NotOurs: "not-ours",
+    Busy: "busy",
+    Away: "away",
+}
+
+
+def inspect(url: str, real_now: datetime | None = None) -> DatabaseFacts:
+    """All of it. Raises nothing that a database may cause."""
+    now = real_now or datetime.now(UTC)
+    name = url.partition(":")[0]
+    try:
+        parsed = parse_url(url)
+        name = where(parsed)
+        facts = DatabaseFacts(name)
+        if parsed.get_backend_name() == "sqlite":
+            path = Path(str(parsed.database))
+            facts = replace(facts, free_mb=_free(path))
+            if not path.exists():
+                return _absent(path, facts)
+            facts = _file(path, facts)
+            if facts.trouble:
+                return facts
+        return _books(url, facts, now)
+    except StoreError as error:
+        return DatabaseFacts(name, trouble=str(error), kind=KINDS.get(type(error), "away"))
+
+
+def password_in(url: str) -> str:
+    """The password in an address; "" none."""
+    try:
+        return str(parse_url(url).password or "")
+    except StoreError:
+        return ""
+
+
+def _free(path: Path) -> int | None:
+    try:
+        return shutil.disk_usage(path.parent).free >> 20
+    except OSError:
+        return None
+
+
+def _absent(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
+    if not path.parent.is_dir():
+        text = f"the database {path} cannot be made: its folder does not exist; make it first"
+        return replace(facts, trouble=text, kind="read-only")
+    return replace(facts, kind="missing", trouble="it is not there yet")
+
+
+def _file(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
+    """What SQLite says of the file itself."""
+    with plain_words(facts.where), closing(_open(path)) as base:
+        wal = str(base.execute("PRAGMA journal_mode").fetchone()[0]).lower() == "wal"
+        if path.stat().st_size >> 20 <= SEARCHED_MB and base.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            text = f"the database {path} is damaged: stop the bot, and bring back a copy with `gpubot db restore`"
+            return replace(facts, trouble=text, kind="damaged")
+        broken = tuple(sorted({str(row[0]) for row in base.execute("PRAGMA foreign_key_check")}))
+        base.execute("BEGIN IMMEDIATE")
+        base.execute("ROLLBACK")
+    return replace(facts, wal=wal, broken_links=broken)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_S)
+    base.isolation_level = None
+    return base
+
+
+def _books(url: str, facts: DatabaseFacts, now: datetime) -> DatabaseFacts:
+    gate = Gate(parse_url(url), create=False)
+    store = SqlStore(gate, lambda: now)
+    try:
+        with gate.reading() as connection:
+            schema.check(connection, gate.where)
+            claim = connection.execute(select(CLAIM)).mappings().first()
+            tokens = frozenset(connection.execute(select(table(TokenRow).c.machine)).scalars())
+        if not gate.sqlite:
+            with gate.writing():
+                pass  # the lock row is taken, and given back
+        books = store.read()
+        running, hangs = _alive(claim, now)
+        return replace(
+            facts,
+            running=running,
+            hangs=hangs,
+            cards=tuple(books.cards.values()),
+            machines=tuple(books.machines.values()),
+            readings=dict(store.readings()),
+            tokens=tokens,
+        )
+    finally:
+        store.close()
+
+
+def _alive(claim: Any, now: datetime) -> tuple[bool, timedelta | None]:
+    """Whether a bot lives on it, and for how long it has said nothing though its process lives."""
+    if claim is None:
+        return False, None
+    silent = now - claim["seen"]
+    lives = alive(claim["place"], claim["pid"])
+    old = silent > HEARTBEAT_OLD
+    return (lives if lives is not None else not old), (silent if lives and old else None)

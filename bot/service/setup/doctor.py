@@ -1,0 +1,169 @@
+"""Runs the checks: the database first, then Slack, every vCenter and this machine side by side; each within its time.
+
+Wiring hands in the eyes, cli shows the report. A check that does not come back, or breaks, is a finding of its own and keeps no other
+one from being made. No text that leaves here holds one of the secrets.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from bot.service.setup import judge_machines, judge_own, judge_slack, judge_vcenter
+from bot.service.setup.facts import DatabaseFacts, SlackFacts, VCenterFacts, Wanted
+from bot.service.setup.findings import Finding, Report, error, sorted_by_group
+
+T = TypeVar("T")
+
+DATABASE_S, REST_S = 12.0, 45.0
+"""Real seconds after which the database, and then all the rest together, is given up."""
+
+
+@dataclass(frozen=True)
+class Eyes:
+    """How things are looked at. Each may take its time and may break; None: there is nothing to look at."""
+
+    now: Callable[[], datetime]  # the bot's clock
+    wall: Callable[[], datetime]  # this machine's, by which certificates go
+    database: Callable[[], DatabaseFacts] | None = None
+    slack: Callable[[], SlackFacts] | None = None
+    vcenters: Mapping[str, Callable[[DatabaseFacts], VCenterFacts]] = field(default_factory=dict)
+    port: Callable[[], str] | None = None  # why [web] bind cannot be had, "" it can
+    bind: str = ""  # [web] bind
+    secrets: frozenset[str] = frozenset()  # words that are in no text
+
+
+class Watched(Generic[T]):
+    """One look in a thread that may be left behind."""
+
+    def __init__(self, name: str, look: Callable[[], T]) -> None:
+        """Begun at once."""
+        self.name, self._look = name, look
+        self.result: T | None = None
+        self.broken = ""
+        self.thread = threading.Thread(target=self._go, name=f"doctor-{name}", daemon=True)
+        self.thread.start()
+
+    def _go(self) -> None:
+        try:
+            self.result = self._look()
+        except Exception as met:  # noqa: BLE001 - told as a finding: the other checks go on
+            self.broken = f"{type(met).__name__}: {met}"
+
+    def end(self, patience: float) -> list[Finding]:
+        """Wait; what went wrong with the look itself."""
+        self.thread.join(max(0.0, patience))
+        if self.thread.is_alive():
+            what = f"the look at {self.name} did not come back in time: what is behind it is not known"
+            return [
+                error(
+                    "doctor.silent", what, "something there takes connections and does not answer; try again", self.name
+                )
+            ]
+        if self.broken:
+            what = f"the look at {self.name} broke ({self.broken})"
+            return [
+                error("doctor.broken", what, "that is a mistake in gpubot: please tell its makers this line", self.name)
+            ]
+        return []
+
+
+def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Callable[[], float]) -> Report:
+    """Look into everything. ``wanted``: None if the settings cannot be read at all; ``real``: seconds, monotonic."""
+    found = judge_own.settings(mistakes)
+    fine: list[str] = []
+    if wanted is None:
+        return _report(found, fine, eyes)
+    if not found:
+        fine.append("settings: no mistake")
+    found += judge_own.level(wanted) + judge_own.manifest(wanted)
+    base, more, told = _database(eyes)
+    found += more
+    fine += told
+    slack, sites, port = _begin(eyes, base)
+    end = real() + REST_S
+    heard: list[VCenterFacts] = []
+    for one in sites:
+        trouble = one.end(end - real())
+        if one.result is not None and not trouble:
+            heard.append(one.result)
+            trouble = judge_vcenter.vcenter(one.result, wanted, eyes.wall())
+            fine += _fine_site(one.result, trouble)
+        found += trouble
+    if slack is not None:
+        trouble = slack.end(end - real())
+        if slack.result is not None and not trouble:
+            trouble = judge_slack.slack(slack.result, wanted, base.running)
+            fine += (
+                [] if trouble else [f"Slack: both tokens, all scopes, in channel {wanted.channel}, no other connection"]
+            )
+        found += trouble
+    if port is not None:
+        trouble = port.end(end - real()) or judge_own.web(eyes.bind, port.result or "", base.running)
+        fine += [] if trouble else [f"web server: {eyes.bind} " + ("is the bot's" if base.running else "is free")]
+        found += trouble
+    if not base.trouble:
+        about = judge_machines.machines(base, heard, frozenset(eyes.vcenters))
+        about += judge_machines.guests(base, heard, wanted, eyes.now())
+        if base.machines and not about:
+            fine.append(f"machines: {len(base.machines)} registered, each is there, could take a card and is heard")
+        found += about
+    return _report(found, fine, eyes)
+
+
+def _database(eyes: Eyes) -> tuple[DatabaseFacts, list[Finding], list[str]]:
+    if eyes.database is None:
+        return DatabaseFacts("", trouble="not looked at"), [], []
+    look = Watched("the database", eyes.database)
+    broken = look.end(DATABASE_S)
+    if broken or look.result is None:
+        return DatabaseFacts("", trouble="not known"), broken, []
+    found = judge_own.database(look.result)
+    base = look.result
+    runs = ", a bot runs on it" if base.running else ", no bot runs on it"
+    return base, found, [] if found else [f"database: {base.where} is up to date and can be written{runs}"]
+
+
+def _begin(
+    eyes: Eyes, base: DatabaseFacts
+) -> tuple[Watched[SlackFacts] | None, list[Watched[VCenterFacts]], Watched[str] | None]:
+    def into(look: Callable[[DatabaseFacts], VCenterFacts]) -> Callable[[], VCenterFacts]:
+        return lambda: look(base)
+
+    slack = Watched("Slack", eyes.slack) if eyes.slack is not None else None
+    sites = [Watched(f"vCenter {name}", into(look)) for name, look in eyes.vcenters.items()]
+    port = Watched("[web] bind", eyes.port) if eyes.port is not None else None
+    return slack, sites, port
+
+
+def _fine_site(site: VCenterFacts, found: Iterable[Finding]) -> list[str]:
+    groups = {f.group for f in found}
+    fine = []
+    if "vcenter" not in groups:
+        until = site.certificate.until if site.certificate is not None else None
+        good = f", certificate good until {until:%Y-%m-%d}" if until is not None else ""
+        fine.append(f"vCenter {site.name}: {site.product or 'answers'}, API {site.api}, {site.user} is logged in{good}")
+    if site.seen is not None and not groups & {"hosts", "cards"}:
+        n = sum(len(h.cards) for h in site.seen.hosts)
+        fine.append(
+            f"cards: {n} on {len(site.seen.hosts)} host{'s' if len(site.seen.hosts) != 1 else ''} of {site.name}, all can be given"
+        )
+    return fine
+
+
+def _report(found: Iterable[Finding], fine: Iterable[str], eyes: Eyes) -> Report:
+    """Sorted, and without any secret."""
+
+    def clean(text: str) -> str:
+        for word in sorted(eyes.secrets, key=len, reverse=True):
+            text = text.replace(word, "…") if word else text
+        return text
+
+    findings = [
+        replace(f, what=clean(f.what), todo=clean(f.todo), about=clean(f.about), lines=tuple(map(clean, f.lines)))
+        for f in found
+    ]
+    return Report(sorted_by_group(findings), tuple(map(clean, fine)))

@@ -1,0 +1,238 @@
+"""A vCenter: the way in, the certificate, its version, rights, hosts and cards, and its clock. Facts into findings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from bot.domain.model import Mode, SeenCard, SeenHost
+from bot.service.setup.facts import HostFacts, VCenterFacts, Wanted
+from bot.service.setup.findings import Finding, error, note, warning
+
+SOON = timedelta(days=21)
+"""Before a certificate ends, from when it is told: somebody has to order a new one."""
+
+SKEW_TOLD, SKEW_BAD = timedelta(seconds=10), timedelta(minutes=5)
+"""Of two clocks. The times of restarts are told in minutes; above the second one a restart is taken for another day's."""
+
+DYNAMIC_FROM = (7, 0)
+"""API version that knows Dynamic DirectPath I/O."""
+
+WAYS = {
+    "TCP": ("vcenter.tcp", "check [vcenter.{name}] host and port, and that a firewall lets this machine through"),
+    "TLS": ("vcenter.tls", "check that host and port are those of the vCenter's web page (443)"),
+    "version": ("vcenter.version", "check that host is a vCenter: https://{host}/sdk/vimServiceVersions.xml lists its versions"),
+    "login": ("vcenter.login", "check [vcenter.{name}] user (with its domain, as in gpubot@vsphere.local) and the password file; a few wrong tries lock an account"),
+    "inventory": ("vcenter.look", "the login is good; look at the vCenter's own health, and run this again"),
+}  # fmt: skip
+
+
+def vcenter(facts: VCenterFacts, wanted: Wanted, wall: datetime) -> list[Finding]:
+    """All of one vCenter. ``wall``: this machine's own time, by which certificates go."""
+    found = _way(facts) + _certificate(facts, wall) + _version(facts, wanted) + _clock(facts, wanted)
+    return found + _rights(facts, wanted) + _hosts(facts, wanted) + _cards(facts, wanted)
+
+
+# ---- the way in
+
+
+def _way(facts: VCenterFacts) -> list[Finding]:
+    if not facts.phase or (facts.phase == "TLS" and facts.why):
+        return []  # a certificate has words of its own
+    code, todo = WAYS[facts.phase]
+    return [error(code, facts.trouble, todo.format(name=facts.name, host=facts.host), facts.name)]
+
+
+def _certificate(facts: VCenterFacts, now: datetime) -> list[Finding]:
+    shown, name = facts.certificate, facts.name
+    at = f"the certificate of vCenter {name}"
+    if facts.why == "expired":
+        until = f" on {shown.until:%Y-%m-%d}" if shown is not None and shown.until is not None else ""
+        return [error("vcenter.certificate-expired", f"{at} has expired{until}", "its admin has to renew it", name)]
+    if facts.why == "name":
+        names = ", ".join(shown.names) if shown is not None else ""
+        todo = f"write one of its names into [vcenter.{name}]" if names else "ask its admin by which name it goes"
+        lines = [f'host = "{one}"' for one in (shown.names[:1] if shown is not None else ())]
+        what = f"{at} is not for {facts.host}" + (f", but for {names}" if names else "")
+        return [error("vcenter.certificate-name", what, todo, name, lines)]
+    if facts.why == "own":
+        todo = f"save it as vcenter-{name}.pem, compare its fingerprint with what the vCenter's admin reads there, and write into [vcenter.{name}]"
+        fetch = f"openssl s_client -connect {facts.host} </dev/null | openssl x509 > vcenter-{name}.pem"
+        lines = [fetch, f'ca_file = "vcenter-{name}.pem"']
+        return [error("vcenter.certificate-own", f"{at} signs itself", todo, name, lines)]
+    if facts.why == "authority":
+        todo = f"get the authority's certificate from the vCenter's start page (or https://{facts.host}/certs/download.zip) and write into [vcenter.{name}]"
+        what = f"{at} is signed by an authority that is not in ca_file, and not one of this system's"
+        return [error("vcenter.certificate-authority", what, todo, name, [f'ca_file = "vcenter-{name}-ca.pem"'])]
+    if shown is not None and shown.until is not None and shown.until - now < SOON:
+        days = max(0, (shown.until - now).days)
+        what = f"{at} ends in {days} days, on {shown.until:%Y-%m-%d}"
+        return [warning("vcenter.certificate-soon", what, "remind its admin to renew it", name)]
+    return []
+
+
+def _version(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+    if not facts.api or version(facts.api) >= DYNAMIC_FROM or not wanted.dynamic.get(facts.name):
+        return []
+    what = f"vCenter {facts.name} speaks API {facts.api}, and cards by label (dynamic) need 7.0 or newer"
+    todo = f"delete dynamic in [vcenter.{facts.name}], or upgrade it"
+    return [error("vcenter.api", what, todo, facts.name)]
+
+
+def version(api: str) -> tuple[int, ...]:
+    """``8.0.3.0`` as numbers."""
+    return tuple(int(part) for part in api.split(".") if part.isdigit())
+
+
+def _clock(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+    if facts.time is None or facts.asked is None:
+        return []
+    skew = facts.time - facts.asked
+    if abs(skew) < SKEW_TOLD:
+        return []
+    seconds = abs(skew).total_seconds()
+    much = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    way = "ahead of" if skew > timedelta() else "behind"
+    what = f"the clock of vCenter {facts.name} is {much} {way} this machine's"
+    todo = "see which one is right, and that both ask the same time server"
+    if wanted.synchronized is False:
+        todo = "this machine's clock is kept by no time server (its kernel says so): start chrony or systemd-timesyncd here first"
+    weigh = error if abs(skew) >= SKEW_BAD else warning
+    return [weigh("clock.skew", what, todo, facts.name)]
+
+
+# ---- rights
+
+
+def _rights(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+    found = []
+    names = {m.uuid: m.name for m in facts.seen.machines} if facts.seen is not None else {}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for machine, lacking in facts.missing.items():
+        if lacking:
+            groups.setdefault(lacking, []).append(names.get(machine, machine))
+    for lacking, machines in sorted(groups.items()):
+        what = f"{facts.user} lacks {', '.join(lacking)} on {listed(machines)}"
+        todo = "give the role of docs/vcenter-role.md to this user on the folder of these machines, propagated"
+        weigh = error if wanted.level == "act" else note
+        if weigh is note:
+            what += f', which level "{wanted.level}" does not need'
+        found.append(weigh("rights.missing", what, todo, facts.name))
+    if facts.spare:
+        what = f"{facts.user} has rights that the bot never needs: {', '.join(facts.spare)}"
+        todo = "give it the role of docs/vcenter-role.md instead of the one it has"
+        found.append(warning("rights.spare", what, todo, facts.name))
+    return found
+
+
+# ---- hosts and cards
+
+
+def _hosts(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+    if facts.seen is None:
+        return []
+    found = []
+    hosts = [h for h in facts.seen.hosts if h.vcenter == facts.name]
+    if not hosts:
+        what = f"vCenter {facts.name} shows no host with a GPU to {facts.user}"
+        todo = "give the user the role Read-only on the hosts and clusters too, propagated; or there is no card"
+        found.append(error("hosts.none", what, todo, facts.name))
+    for host in hosts:
+        if not host.connected:
+            what = f"host {host.name} is not connected to vCenter {facts.name}"
+            found.append(error("hosts.away", what, "connect it again; all on it is unknown until then", host.name))
+        elif host.maintenance:
+            what = f"host {host.name} is in maintenance: nothing is given there"
+            found.append(warning("hosts.maintenance", what, "take it out of maintenance when it is done", host.name))
+    for one in facts.hosts:
+        shown = next((h for h in hosts if h.id == one.id), None)
+        if shown is not None and shown.connected:
+            found += _graphics(one, shown, wanted)
+    return found
+
+
+def _graphics(one: HostFacts, host: SeenHost, wanted: Wanted) -> list[Finding]:
+    """Host graphics, as vGPU wants them."""
+    where = {d.pci: d for d in one.devices}
+    shared = [c for c in host.cards if c.pci in where and where[c.pci].graphics == "sharedDirect"]
+    found = []
+    if shared and not one.profiles:
+        what = f"host {host.name} shares {listed([c.pci for c in shared])} (vGPU) and offers no profile"
+        todo = (
+            "on the host: is NVIDIA's host driver (vib) installed, is ECC as it wants it, was Xorg (older ESXi) or the host restarted "
+            "after the change; `nvidia-smi` there tells whether the driver sees the cards"
+        )
+        found.append(error("hosts.no-profiles", what, todo, host.name))
+    offered = frozenset(one.profiles)
+    if wanted.vgpu and not shared and not offered and any(c.ids in wanted.kinds for c in host.cards):
+        idle = [c for c in host.cards if where.get(c.pci) is not None and not where[c.pci].active]
+        if idle:
+            what = f"[vgpu] names profiles, and no card of host {host.name} is shared: host graphics is {one.graphics or 'not told'}"
+            todo = "in vCenter, the host, Configure, Graphics: Shared Direct for the cards, then restart the host's Xorg or the host"
+            found.append(error("hosts.graphics", what, todo, host.name))
+    return found
+
+
+def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+    if facts.seen is None:
+        return []
+    found: list[Finding] = []
+    labels = wanted.dynamic.get(facts.name, ())
+    told = {h.name for h in facts.seen.hosts if not h.connected}
+    graphics_told = {f.about for f in _hosts(facts, wanted) if f.code in ("hosts.no-profiles", "hosts.graphics")}
+    carried = {c.label for h in facts.seen.hosts for c in h.cards if c.label}
+    unlisted: dict[str, list[str]] = {}
+    for host in facts.seen.hosts:
+        if host.name in told:
+            continue
+        devices = {d.pci: d for h in facts.hosts if h.id == host.id for d in h.devices}
+        for card in host.cards:
+            if card.ids not in wanted.kinds:
+                unlisted.setdefault(f"{card.ids} {card.name}", []).append(f"{card.pci} on {host.name}")
+            elif not card.active and host.name not in graphics_told:
+                found.append(_inactive(card, host, devices[card.pci].enabled if card.pci in devices else None))
+    for ids, places in sorted(unlisted.items()):
+        id, _, name = ids.partition(" ")
+        what = f"{name} ({listed(places)}) is of no kind, so nobody can ask for it"
+        line = f'"{id}" = "{short_kind(name)}"'
+        found.append(warning("cards.kind", what, "write a word for it into [kinds], and restart", id, [line]))
+    for label in labels if version(facts.api or "7") >= DYNAMIC_FROM else ():
+        if label not in carried:
+            what = (
+                f"no card of vCenter {facts.name} carries the label {label}, which [vcenter.{facts.name}] dynamic names"
+            )
+            todo = "in vCenter, the host, Configure, PCI Devices: select the cards, Hardware Label; or delete it from the settings"
+            found.append(error("cards.label", what, todo, facts.name))
+    return found
+
+
+def _inactive(card: SeenCard, host: SeenHost, enabled: bool | None) -> Finding:
+    at = f"card {card.pci} of host {host.name}"
+    if card.trouble and card.mode is not Mode.FIXED:
+        return error("cards.inactive", f"{at}: {card.trouble}", "", card.pci)
+    if enabled:
+        what = f"passthrough of {at} is switched on and not in effect"
+        return error("cards.inactive", what, "restart the host, which makes it active", card.pci)
+    what = f"passthrough of {at} is off"
+    todo = "in vCenter, the host, Configure, PCI Devices: Toggle Passthrough, and restart the host; or drain the card in the bot"
+    return error("cards.inactive", what, todo, card.pci)
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Names in a row, not too many."""
+    all_of = sorted(names)
+    more = len(all_of) - most
+    return ", ".join(all_of[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def short_kind(name: str) -> str:
+    """What people would ask for: ``Tesla T4`` is ``T4``, ``GA102GL [A40]`` is ``A40``."""
+    inside = name.partition("[")[2].partition("]")[0] or name
+    words = [
+        w
+        for w in inside.replace("/", " ").split()
+        if w.lower() not in ("nvidia", "tesla", "quadro", "corporation", "pcie")
+    ]
+    digits = [w for w in words if any(c.isdigit() for c in w)]
+    word = (digits or words or ["GPU"])[0]
+    return "".join(c for c in word if c.isalnum()) or "GPU"
