@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from bot.domain import queue
-from bot.domain.errors import BadCount, NotPossible, TooLong, UnknownKind
-from bot.domain.grammar import Heard, nearest, split_because
-from bot.domain.model import Length
+from bot.domain.errors import BadCount, NotPossible, TooLong
+from bot.domain.grammar import Heard, split_because
+from bot.domain.model import Length, Mode
 from bot.domain.queue import Wanted
-from bot.service import words
+from bot.service import kinds, words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 
@@ -24,6 +24,7 @@ RANK = 1
 EXAMPLES = (
     ("request 1", "one card, for your only machine"),
     ("request 2 T4 on vm-r until fri 18:00", "two, until then"),
+    ("request 1 8gb", "a part of a card, where vGPUs of 8 GB are offered"),
     ("request 1 for 8h restart any time today", "your machine may restart for it today"),
     ("request 1 restart ask because my paper", "you are asked before it restarts; the reason is public"),
 )
@@ -46,14 +47,15 @@ def run(ctx: Context) -> Reply:
     """Queue it, and answer with the place, the times and the question about the restart."""
     heard = ctx.hear()
     _understand(ctx, heard)
-    if heard.count is not None:
+    if heard.count is not None and not _in_parts(ctx):
         queue.pick_kind(ctx.draft, heard.kind, heard.count)  # what is impossible is refused before any question
     machine = ctx.own_machine(heard.machine)
+    kind = kinds.kind_for(ctx, heard, machine)
     # A request whose machine is gone goes on for the one that is named now, and for as many cards as before.
     stranded = queue.lost_machine(ctx.own_requests(), heard.kind)
     wanted = Wanted(
         heard.count if heard.count is not None else stranded.count if stranded is not None else 1,
-        heard.kind,
+        kind,
         machine.uuid,
         heard.length or Length(),
         heard.because,
@@ -80,8 +82,10 @@ def _understand(ctx: Context, heard: Heard) -> None:
     for word in heard.rest:
         if re.fullmatch(r"[-+]?\d+([.,]\d+)?", word):
             raise BadCount(text=word, most=len(ctx.draft.cards))
-        kinds = ctx.all_kinds()
-        looks_like_a_kind = re.fullmatch(r"[A-Za-z]+\d\w*", word) is not None
-        if heard.kind is None and (looks_like_a_kind or nearest(word, kinds)):
-            raise UnknownKind(kind=word, kinds=kinds)
+    kinds.unknown(ctx, heard)
     ctx.clear(heard, HINT, TAKES)
+
+
+def _in_parts(ctx: Context) -> bool:
+    """Whether some cards are shared: then how many there are is a matter of the machine's host."""
+    return any(card.mode is Mode.VGPU for card in ctx.draft.cards.values())

@@ -29,11 +29,15 @@ class BadCount(Refusal):
 
 
 class TooMany(Refusal):
-    """More than exist in the pool; facts: count, most, kind."""
+    """More than exist in the pool, or on the one host that can give them; facts: count, most, kind, host, machine (None: the pool)."""
 
 
 class UnknownKind(Refusal):
-    """No such kind; facts: kind, kinds."""
+    """No such kind; facts: kind, kinds, why (there is one of that name, and it is not lent)."""
+
+
+class NotHere(Refusal):
+    """A kind that the machine's host does not have; facts: kind, machine, host, kinds (that it has), others (own machines that could have it)."""
 
 
 class UnknownMachine(Refusal):

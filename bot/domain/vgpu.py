@@ -87,6 +87,11 @@ def lendable(
 
 def short_words(profiles: Iterable[str]) -> dict[str, str]:
     """Shorter words for profiles, lower case: ``8gb``, ``8g`` and ``t4-8q``, each only where it means one of them."""
+    return {word: next(iter(found)) for word, found in meanings(profiles).items() if len(found) == 1}
+
+
+def meanings(profiles: Iterable[str]) -> dict[str, set[str]]:
+    """The same words with all the profiles that each could mean."""
     meant: dict[str, set[str]] = {}
     for profile in profiles:
         parts = _parts(profile)
@@ -94,4 +99,4 @@ def short_words(profiles: Iterable[str]) -> dict[str, str]:
             size = gigabytes(profile)
             for word in (f"{size}gb", f"{size}g", f"{parts[0]}-{parts[1]}{parts[2]}"):
                 meant.setdefault(word, set()).add(profile)
-    return {word: next(iter(found)) for word, found in meant.items() if len(found) == 1}
+    return meant

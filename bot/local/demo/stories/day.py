@@ -47,7 +47,7 @@ def _bob_wants_all_four(stage: Stage) -> None:
     answer = stage.say("ada", "why @bob")
     stage.expect("everybody can read what bob needs them for", "the quarter's numbers" in answer, answer)
     answer = stage.say("ada", "release all when done")
-    stage.expect("ada gives hers back when her training is over", "nothing runs" in answer, answer)
+    stage.expect("ada gives hers back when her training is over", "nothing has run" in answer, answer)
     stage.clock.advance(20 * MIN)
     stage.expect("nothing restarts while it runs", stage.cards_in("vm-python") == 2, stage.vm("vm-python"))
     stage.end("vm-python", "ada", "training")
@@ -77,9 +77,15 @@ def _ada_asks_again(stage: Stage) -> None:
     stage.expect("ada is told when bob's two hours end", "bob's time ends" in answer, answer)
     answer = stage.say("ada", "why")
     stage.expect("why names who has them, and until when", "bob" in answer, answer)
-    ended = stage.clock.until(lambda: stage.show_new_dm("bob", "vm-r", "go back"), 180 * MIN, 4 * MIN)
-    stage.expect("bob is told that his two hours are over and ada waits", ended, stage.dms("bob"))
+    due = stage.clock.until(lambda: stage.show_new_dm("bob", "T4-1 and T4-2 in vm-r are due"), 180 * MIN, 4 * MIN)
+    stage.expect(
+        "bob is told beforehand that ada waits for them", due and "ada waits" in stage.dms("bob")[-1], stage.dms("bob")
+    )
+    stage.clock.until(lambda: stage.stamp() >= "Mon 13:30", 120 * MIN, 4 * MIN)
     stage.end("vm-r", "bob", "training", "is over: the numbers are in")
+    asked = stage.clock.until(lambda: stage.show_new_dm("bob", "When may"), 60 * MIN, 4 * MIN)
+    stage.expect("at the end of his two hours bob is asked for a restart", asked, stage.dms("bob"))
+    stage.press("bob", "Now", "dm")
 
 
 def _and_back(stage: Stage) -> None:
@@ -120,7 +126,8 @@ DAY = Story(
         "and none to ada",
         "ada is told when bob's two hours end",
         "why names who has them, and until when",
-        "bob is told that his two hours are over and ada waits",
+        "bob is told beforehand that ada waits for them",
+        "at the end of his two hours bob is asked for a restart",
         "two come back to ada",
         "their way back is told, too",
         "the board gives two to ada again",

@@ -36,6 +36,7 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.BadCount: asking.bad_count,
     e.TooMany: asking.too_many,
     e.UnknownKind: asking.unknown_kind,
+    e.NotHere: asking.not_here,
     e.UnknownMachine: asking.unknown_machine,
     e.Known: asking.known,
     e.NotYours: asking.not_yours,

@@ -11,6 +11,7 @@ from bot.service.words.common import (
     HELP,
     MINE,
     QUEUE,
+    Part,
     button,
     command,
     head,
@@ -20,6 +21,7 @@ from bot.service.words.common import (
     said,
     tidy,
 )
+from bot.service.words.kinds import counted, kind_words, size_words, typed
 from bot.service.words.refusals.facts import NOTHING, Facts, choice, codes, names, typable
 
 HARMLESS = frozenset({"request", "status", "why", "mine", "queue", "window", "help"})
@@ -69,7 +71,7 @@ def bad_count(f: Facts, policy: Policy) -> Reply:
 def too_many(f: Facts, policy: Policy) -> Reply:
     """More than exist."""
     most, kind, count = f.number("most") or 0, f.text("kind", "card"), f.number("count")
-    asked = (f"{count} {kind} is" if count == 1 else f"{count} {kind} are") if count else "That is"
+    asked = (f"{counted(count, kind)} is" if count == 1 else f"{counted(count, kind)} are") if count else "That is"
     if most < 1:
         return no(
             head("I have no card to lend yet."),
@@ -78,7 +80,10 @@ def too_many(f: Facts, policy: Policy) -> Reply:
         )
     can = f"request {most} {kind}" if typable(kind) and kind != "card" else f"request {most}"
     return no(
-        head(f"{asked} more than there are: I have {most}."),
+        head(f"{asked} more than {host} has: {most}.")
+        if (host := f.text("host"))
+        else head(f"{asked} more than there are: I have {most}."),
+        ln(f"{f.text('machine', 'The machine')} can only have cards of its own host.") if host else None,
         ln("What works: ", command(policy, can), f", all {most} together." if most > 1 else "."),
         NOTHING,
         buttons=(
@@ -95,12 +100,45 @@ def _counted(f: Facts, count: int | None, fewer: int, other: str) -> str:
 
 def unknown_kind(f: Facts, policy: Policy) -> Reply:
     """No such kind."""
-    kinds = f.many("kinds")
+    kinds, why = f.many("kinds"), f.text("why")
     return no(
-        head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
-        ln("I have: ", codes(kinds), ".") if kinds else ln("I have not seen a card yet."),
+        head('I lend no "', said(f.text("kind", "that"), 40), '": ', why, ".")
+        if why
+        else head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
+        ln("I have: ", named_kinds(kinds), ".") if kinds else ln("I have not seen a card yet."),
         NOTHING,
-        buttons=[_of_kind(f, k) for k in kinds[:3] if typable(k)],
+        buttons=[_of_kind(f, typed(k, kinds)) for k in kinds[:3] if typable(k)],
+    )
+
+
+def named_kinds(kinds: list[str], most: int = 6) -> list[Part]:
+    """Kinds as they are typed, and what a vGPU is: ``T4``, ``8gb`` (vGPU of 8 GB, ``grid_t4-8q``)."""
+    shown: list[Part] = []
+    for kind in kinds[:most]:
+        word = typed(kind, kinds)
+        more: Part = [f" ({kind_words(kind)}", [", ", Code(kind)] if word != kind else None, ")"]
+        shown.append([Code(word), more if size_words(kind) else None])
+    rest = f" and {len(kinds) - most} more" if len(kinds) > most else ""
+    return [*listed(shown, ", " if rest else " or "), rest]
+
+
+def not_here(f: Facts, policy: Policy) -> Reply:
+    """A machine can only have what its own host holds."""
+    kinds, others = f.many("kinds"), f.many("others")
+    vm, host, kind = f.text("machine", "that machine"), f.text("host", "its host"), f.text("kind")
+    lacks = f"no {kind_words(kind, 2)}" if kind else "no card that I lend"
+    return no(
+        head(f"{vm} is on {host}, which has {lacks}."),
+        ln("A machine can only have cards of its own host. There it can have: ", named_kinds(kinds), ".")
+        if kinds
+        else ln("A machine can only have cards of its own host; an admin can move it to another."),
+        ln("Of yours, ", codes(others), f" could have {'one' if kind else 'a card'}.") if others else None,
+        NOTHING,
+        buttons=(
+            *[_of_kind(f, typed(k, kinds)) for k in kinds[:2] if typable(k)],
+            *[button(f"On {m}", says) for m in others[:1] if typable(m) and (says := f.again(vm, m, ""))],
+            MINE,
+        ),
     )
 
 
@@ -194,7 +232,7 @@ def already(f: Facts, policy: Policy) -> Reply:
     number, what = f.number("number"), f.text("what")
     if number is not None:
         return no(
-            head(f"You are in line for {f.number('count')} {tidy(f.text('kind'), 30)} already: #{number}."),
+            head(f"You are in line for {counted(f.number('count') or 1, f.text('kind'))} already: #{number}."),
             ln(
                 "Your place stays. Said again with a time it changes the request: ",
                 command(policy, "request until fri 18:00"),
