@@ -51,13 +51,13 @@ class Rig:
     def host(self) -> Any:
         return self.view(vim.HostSystem)[0]
 
-    def drive(self, method: str, path: str, expect: int = 200, **body: Any) -> Any:
+    def drive(self, method: str, path: str, /, expect: int = 200, **body: Any) -> Any:
         answer = self.http.request(method, "/" + path, json=body)
         assert answer.status_code == expect, answer.text
         return answer.json()
 
-    def post(self, path: str, expect: int = 200, **body: Any) -> Any:
-        return self.drive("POST", path, expect, **body)
+    def post(self, path: str, /, expect: int = 200, **body: Any) -> Any:
+        return self.drive("POST", path, expect=expect, **body)
 
     def state(self, name: str) -> Any:
         return next(v for v in self.drive("GET", "state")["vms"] if v["name"] == name)

@@ -28,6 +28,7 @@ def serve_as(args: argparse.Namespace) -> None:
         shutdown_s=args.shutdown,
         release_lag_s=args.release_lag,
         certificate=args.certificate,
+        api_version=args.api,
     )
     given = {BOT_USER: args.bot_password, ADMIN_USER: args.admin_password, PERSON_USER: args.user_password}
     settings = with_passwords(settings, {name: word for name, word in given.items() if word is not None})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.local.vcenter import versions
 from bot.local.vcenter.collector import Collector
 from bot.local.vcenter.inventory import Node, gone
 from bot.local.vcenter.privileges import OFF, ON, RESET, Privileges, of_spec
@@ -18,6 +19,7 @@ from bot.local.vcenter.world import World
 
 OPEN = {"RetrieveServiceContent", "Login"}  # need no session
 MUTATING = {"ReconfigVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest"}  # counted, can be held
+CHANGING = MUTATING | {"RebootGuest", "AnswerVM", "CancelTask"}  # all that change more than the caller's own session
 
 
 class Api:
@@ -26,9 +28,17 @@ class Api:
     def __init__(self, world: World) -> None:
         """No session yet."""
         self.world, self.inventory = world, world.inventory
+        self.version = versions.named(world.settings.api_version)  # the newest that is spoken
+        self._introduce()
         self.sessions = Sessions(dict(world.settings.users), world.settings.idle_s, world.inventory.touch)
         self.privileges = Privileges(world.settings.bot_user)
         self.collector = Collector(world.inventory, self.sessions, world.settings.page_size)
+
+    def _introduce(self) -> None:
+        api = versions.api_id(self.world.settings.api_version)
+        about = self.inventory.nodes["ServiceInstance"].props["content"].about
+        about.apiVersion, (about.version, about.build) = api, versions.product(api)
+        about.fullName = f"VMware vCenter Server {about.version} (stand-in)"
 
     def call(self, call: Call, session: Session | None) -> tuple[Any, Any, Session | None]:
         """Carry ``call`` out: (value, its declared type, the session of a fresh login or None); Refusal if not."""
@@ -37,6 +47,8 @@ class Api:
         if session is None and not self._open(call):
             fault = vim.fault.NotAuthenticated(object=call.this, privilegeId="System.View")
             raise Refusal(fault, "The session is not authenticated.")
+        if session is not None:
+            session.version = call.version
         if call.method == "Fetch":
             return self._fetch(call, session), object, None
         do = getattr(self, "do_" + call.method, None)
@@ -44,6 +56,14 @@ class Api:
             text = f"The method {call.method} is not supported by this server."
             raise Refusal(vmodl.fault.MethodNotFound(receiver=call.this, method=call.method), text)
         return do(call.this, call.args, session), call.result, None
+
+    def names(self, ref: Ref) -> tuple[str, ...]:
+        """By which names the VM ``ref`` goes: name, instance UUID, managed object id; none if it is no VM."""
+        with self.inventory.lock:
+            node = self.inventory.nodes.get(ref._moId)
+            if node is None or not issubclass(node.kind, vim.VirtualMachine):
+                return ()
+            return (*self.world.tag(node), node.moid)
 
     def _open(self, call: Call) -> bool:
         reads_content = call.method == "Fetch" and call.this._moId in ("ServiceInstance", "SessionManager")
@@ -169,7 +189,7 @@ class Api:
             f"session[{session.key[:8]}]filter-{self.inventory.number()}", self._collector(this, session), args["spec"]
         )
         for node in self.collector.expand(one.spec, session):
-            self.collector.properties(node, one.spec)
+            self.collector.properties(node, one.spec, session.version)
         session.filters[one.moid] = one
         self.inventory.touch()
         return vmodl.query.PropertyCollector.Filter(one.moid)
@@ -230,7 +250,7 @@ class Api:
         self.inventory.node(this)
         if args.get("host") is not None:
             self.inventory.node(args["host"])
-        return self.world.config_target()
+        return self.world.config_target(args.get("host"))
 
     def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:
         """Refused: these tasks cannot be cancelled."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from bot.local.vcenter import versions
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.sessions import Filter, Session, Sessions, View
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
@@ -19,17 +20,18 @@ from bot.local.vcenter.wire import serialise
 PC: Any = vmodl.query.PropertyCollector
 
 
-def property_type(kind: Any, path: str) -> Any:
-    """The declared type at ``path`` of ``kind``, or a Refusal (InvalidProperty)."""
+def property_type(kind: Any, path: str, version: str) -> Any:
+    """The declared type at ``path`` of ``kind``, or a Refusal (InvalidProperty) if ``version`` has no such property."""
     steps = path.split(".")
     for number, step in enumerate(steps, start=1):
         name, _, key = step.partition("[")
-        table = {p.name: p.type for p in kind._GetPropertyList()} if hasattr(kind, "_GetPropertyList") else {}
-        if name not in table:
+        known = kind._GetPropertyList() if hasattr(kind, "_GetPropertyList") else ()
+        table = {p.name: p for p in known}
+        if name not in table or not versions.knows(version, table[name].version):
             raise Refusal(
                 vmodl.query.InvalidProperty(name=path), f"The property '{path}' is not valid for this object."
             )
-        kind = table[name]
+        kind = table[name].type
         if key or (number < len(steps) and issubclass(kind, list)):
             kind = kind.Item
     return kind
@@ -121,7 +123,7 @@ class Collector:
             if step is None or not issubclass(node.kind, step.type) or (node.moid, id(step)) in seen:
                 continue
             seen.add((node.moid, id(step)))
-            property_type(node.kind, step.path)
+            property_type(node.kind, step.path, session.version)
             value = node.get(step.path)
             for child in value if isinstance(value, list) else [value] if value is not None else []:
                 if child._moId in self.inventory.nodes:
@@ -129,32 +131,36 @@ class Collector:
 
     # -- what is told of them -----------------------------------------------
 
-    def properties(self, node: Node, spec: DataObject) -> list[tuple[str, Any]] | None:
+    def properties(self, node: Node, spec: DataObject, version: str) -> list[tuple[str, Any]] | None:
         """(path, value) of what ``spec`` asks of ``node``; unset ones are left out; None: it asks nothing of its type."""
         sets = [p for p in spec.propSet if issubclass(node.kind, p.type)]
         if not sets:
             return None
         told: dict[str, Any] = {}
         for wanted in sets:
-            for path in list(node.props) if wanted.all else wanted.pathSet or ():
-                kind = property_type(node.kind, path)
+            for path in self._all(node, version) if wanted.all else wanted.pathSet or ():
+                kind = property_type(node.kind, path, version)
                 value = typed(node.get(path), kind)
                 # A data object keeps an unset list as an empty one; a server leaves it out.
                 if value is not None and not (isinstance(value, list) and not value and "." in path):
                     told[path] = value
         return list(told.items())
 
+    def _all(self, node: Node, version: str) -> list[str]:
+        since = {p.name: p.version for p in node.kind._GetPropertyList()}
+        return [name for name in node.props if versions.knows(version, since[name])]
+
     def fetch(self, ref: Ref, prop: str, session: Session) -> Any:
         """One property of one object, as attribute access of a client asks for it."""
         node = self.node(ref, session)
-        return typed(node.get(prop), property_type(node.kind, prop))
+        return typed(node.get(prop), property_type(node.kind, prop, session.version))
 
     def retrieve(self, specs: Iterable[DataObject], session: Session) -> list[DataObject]:
         """ObjectContent of everything that ``specs`` select."""
         out = []
         for spec in specs:
             for node in self.expand(spec, session):
-                told = self.properties(node, spec)
+                told = self.properties(node, spec, session.version)
                 if told is not None:
                     props = [vmodl.DynamicProperty(name=name, val=value) for name, value in told]
                     out.append(PC.ObjectContent(obj=node.ref, propSet=props))
@@ -223,10 +229,10 @@ class Collector:
             if old is not None and old[0] == node.revision:
                 now[node.moid] = old
                 continue
-            told = self.properties(node, one.spec)
+            told = self.properties(node, one.spec, session.version)
             if told is None:
                 continue
-            texts = {name: serialise(value, "v") for name, value in told}
+            texts = {name: serialise(value, "v", version=session.version) for name, value in told}
             now[node.moid] = (node.revision, texts, node.ref)
             before = old[1] if old is not None else {}
             diff = [PC.Change(name=n, op="assign", val=v) for n, v in told if before.get(n) != texts[n]]

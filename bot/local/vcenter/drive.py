@@ -37,7 +37,11 @@ POST /_drive/conflict                     ``{"vm", "n"?: 1}``: the next n reconf
 GET  /_drive/counts                       calls: total, by method, by user; POST resets
 POST /_drive/privileges                   ``{"user", "lacks": [ids]}``: takes privileges away from a login
 POST /_drive/away                         ``{"how": drop|503|silent|up}``: the API drops connections, answers 503, is silent; ``up`` again
+POST /_drive/inject                       a fault of the wire: the fields of ``injected.Injection``; its number
+GET  /_drive/inject                       plans, and what came to pass; DELETE with ``{"number"?}`` takes one back, or all
+POST /_drive/restart                      ``{"down_s"?}``: vCenter restarts; it answers 503 for so many real seconds
 POST /_drive/sessions/expire              ``{"user"?}``: ends sessions, as after 30 idle minutes
+POST /_drive/sessions/idle                ``{"seconds"}``: real seconds without a call after which a session is gone
 ========================================  =====================================================================
 """
 
@@ -54,6 +58,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.local.guests import ACTIVITIES, CONDITIONS
+from bot.local.vcenter.drive_wire import Wire
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.planned import Planned
@@ -98,7 +103,7 @@ class Actions:
             ("GET", "plain"): lambda _: plain(),
             ("GET", "owing"): lambda _: {"vms": sorted(g.name for g in list(self.world.guests.values()) if g.owes())},
         }
-        return table.get((method, path))
+        return (table | Wire(self.server).table()).get((method, path))
 
     def _hold(self, body: Body) -> Answer:
         self.server.hold.arm(int(body["n"]), body.get("when", "before"), bool(body.get("late")))

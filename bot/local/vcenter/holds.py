@@ -72,6 +72,13 @@ class Reach:
             self.how = how
             self._cond.notify_all()
 
+    def end(self, how: str) -> None:
+        """Up again, if it still fails in this way."""
+        with self._cond:
+            if self.how == how:
+                self.how = "up"
+                self._cond.notify_all()
+
     def silence(self, gone: Callable[[], bool]) -> None:
         """Say nothing as long as it is silent and the client is there."""
         with self._cond:

@@ -63,6 +63,7 @@ class Listening(http.server.ThreadingHTTPServer):
             left = list(self._open)
         for connection in left:
             try:
-                connection.shutdown(socket.SHUT_RDWR)
+                # Past TLS, which would first take off its layer: what a handler writes meanwhile would go out in the clear.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
             except OSError:
                 pass  # already gone

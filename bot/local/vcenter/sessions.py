@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, support, vim
+from bot.local.vcenter.wire import VERSION
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Session:
 
     user: str  # who
     key: str = field(default_factory=lambda: str(uuid.uuid4()))  # value of the cookie
+    version: str = VERSION  # of the API, as its last call spoke it
     began: float = field(default_factory=time.time)  # unix seconds, real
     last: float = field(default_factory=time.time)  # of the last call
     calls: int = 0  # made so far

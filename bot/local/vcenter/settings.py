@@ -16,10 +16,39 @@ def random_users() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class CardRig:
+    """One card of a host."""
+
+    pci: str  # "0000:3b:00.0"
+    model: str = "T4"  # a name in ``models.MODELS``
+    mode: str = "direct"  # direct: passed through whole; shared: cut into vGPUs; none: neither
+    label: str = ""  # hardwareLabel, for Dynamic DirectPath I/O
+    vgpu: str = "sameSize"  # of a shared card: sameSize, mixedSize or multiInstanceGpu
+
+
+FOUR_T4 = tuple(CardRig(f"0000:{bus}:00.0") for bus in ("3b", "5e", "86", "af"))
+
+
+@dataclass(frozen=True)
+class HostRig:
+    """One host: the founding one by default."""
+
+    name: str = "esx-01"
+    cards: tuple[CardRig, ...] = FOUR_T4
+    policy: str = "performance"  # or consolidation: how vGPUs are placed
+    vms: tuple[str, ...] = ("vm-python", "vm-python-2", "vm-r", "vm-train")  # off, without a card
+    template: str = "template-gpu"  # "": none
+    hardware: str = "vmx-19"  # hardware version of its VMs
+    memory_mb: int = 0  # memory of the host; 0: as the settings say
+    rebind: bool = False  # devices change their mode without a reboot
+
+
+@dataclass(frozen=True)
 class Settings:
     """The founding rig by default."""
 
     users: dict[str, str] = field(default_factory=random_users, repr=False)  # login -> password
+    api_version: str = "8.0.3.0"  # announced, and spoken at most: 6.7, 7.0.3.0, 8.0.3.0, 9.0 or another one
     bot_user: str = BOT_USER  # whose changing calls are counted and can be held
     extra_vms: int = 0  # further VMs without cards, off, named vm-extra-001 ...
     page_size: int = 100  # objects a page of RetrievePropertiesEx, also when the client asks for more or for none
@@ -34,3 +63,13 @@ class Settings:
     hot_fault: str = "InvalidPowerState"  # or DeviceHotPlugNotSupported, GenericVmConfigFault: device change while on
     certificate: str = "good"  # or self-signed, wrong-host, expired
     readings_interval_s: float = 60.0  # virtual seconds between readings of a guest
+    hosts: tuple[HostRig, ...] = (HostRig(),)  # PCI ids may be equal on two of them; VM names may not
+    dynamic: bool = True  # Dynamic DirectPath I/O exists: API 7.0 or later
+    placement: str = "first"  # or last, any (drawn by the seed): which free card a dynamic device gets
+    vgpu_fault: str = "InsufficientGraphicsResourcesFault"  # or GenericVmConfigFault: no room for a vGPU at power-on
+    cluster_faults: bool = False  # power-on refusals about the host come as NoCompatibleHost, with the cause below
+    binding_lag_s: float = 0.0  # virtual seconds until the host *tells* of a binding that changed
+    parts_listed_once: bool = False  # graphicsInfo[].vm names a VM once a card, else once a part
+    power_renews: bool = False  # power-on and power-off renew changeVersion too
+    threads: bool = True  # False: nothing runs by itself, see the package's docstring
+    seed: int | None = None  # of everything that is drawn: ids, chaos, choices; None: from the system

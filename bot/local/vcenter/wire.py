@@ -11,9 +11,10 @@ from io import StringIO
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
+from bot.local.vcenter import versions
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, soap, support, vim, vmodl
 
-VERSION = "vim.version.v8_0_3_0"  # what the stand-in speaks
+VERSION = "vim.version.v8_0_3_0"  # spoken unless something else is named
 NAMESPACE = "urn:vim25"
 
 
@@ -25,13 +26,15 @@ class Call:
     this: Ref  # the object it is made on
     args: dict[str, Any] = field(default_factory=dict)  # parameter name on the wire -> value
     result: Any = object  # type of the answer
+    version: str = VERSION  # pyVmomi's name of the API version that the caller speaks
 
 
 class _RequestParser(soap.ExpatDeserializerNSHandlers):  # type: ignore[misc]
     """Reads one envelope: each parameter goes to a fresh deserialiser; lists are collected item by item."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str) -> None:
         super().__init__()
+        self.version = version
         self.parser: Any = None
         self.in_body = False
         self.call: Call | None = None
@@ -61,14 +64,16 @@ class _RequestParser(soap.ExpatDeserializerNSHandlers):  # type: ignore[misc]
 
     def _begin(self, name: str) -> None:
         if name == "Fetch":  # reading one property; in no method table
-            self.call, self.params = Call(name, None), {"prop": str}
+            self.call, self.params = Call(name, None, version=self.version), {"prop": str}
             return
         try:
             info = support.GuessWsdlMethod(name).info
         except AttributeError:
             raise LookupError(name) from None
-        self.call = Call(name, None, result=vim.Task if info.isTask else info.result)
-        self.params = {p.name: p.type for p in info.params}
+        if not versions.knows(self.version, info.version):
+            raise LookupError(name)
+        self.call = Call(name, None, result=vim.Task if info.isTask else info.result, version=self.version)
+        self.params = {p.name: p.type for p in info.params if versions.knows(self.version, p.version)}
 
     def StartElementHandler(self, tag: str, attr: Any) -> None:
         self._flush()
@@ -92,10 +97,12 @@ class _RequestParser(soap.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         """Text between elements says nothing."""
 
 
-def parse_request(data: bytes) -> Call:
-    """The call in the envelope ``data``; a Refusal (InvalidRequest, MethodNotFound) for what is none."""
+def parse_request(data: bytes, version: str = VERSION) -> Call:
+    """The call in the envelope ``data``; a Refusal (InvalidRequest) for what is none, or is newer than ``version``."""
     try:
-        return _RequestParser().parse(data)
+        call = _RequestParser(version).parse(data)
+        versions.check(list(call.args.values()), version)
+        return call
     except LookupError as error:
         raise Refusal(
             vmodl.fault.InvalidRequest(), f"Unable to resolve WSDL method or parameter name {error}"
@@ -107,10 +114,10 @@ def parse_request(data: bytes) -> Call:
 class _Writer(soap.SoapSerializer):  # type: ignore[misc]
     """pyVmomi's serialiser, made a server's: sparse objects are allowed and references carry their wire name."""
 
-    def __init__(self, out: StringIO) -> None:
+    def __init__(self, out: StringIO, version: str) -> None:
         spaces = soap.SOAP_NSMAP.copy()
         spaces[NAMESPACE] = ""
-        super().__init__(out, VERSION, spaces)
+        super().__init__(out, version, spaces)
         self.outermostAttrs = ""  # a client names its version on each parameter; a server does not
 
     def _Serialize(self, val: Any, info: Any, defNS: str) -> None:
@@ -123,27 +130,28 @@ class _Writer(soap.SoapSerializer):  # type: ignore[misc]
         return attr, name + "Reference" if typ is support.ManagedObject else name
 
 
-def serialise(value: Any, name: str, kind: Any = object) -> str:
-    """``value`` as the element ``name``, declared as ``kind``."""
+def serialise(value: Any, name: str, kind: Any = object, version: str = VERSION) -> str:
+    """``value`` as the element ``name``, declared as ``kind``; what is newer than ``version`` is left out."""
     out = StringIO()
-    info = support.Object(name=name, type=kind, version=VERSION, flags=support.F_OPTIONAL)
-    _Writer(out).Serialize(value, info)
+    info = support.Object(name=name, type=kind, version=version, flags=support.F_OPTIONAL)
+    _Writer(out, version).Serialize(value, info)
     return out.getvalue()
 
 
-def response(method: str, value: Any, kind: Any) -> bytes:
+def response(method: str, value: Any, kind: Any, version: str = VERSION) -> bytes:
     """The envelope that answers ``method`` with ``value``; None answers with nothing."""
-    body = "" if value is None else serialise(value, "returnval", object if kind in (None, type(None)) else kind)
+    declared = object if kind in (None, type(None)) else kind
+    body = "" if value is None else serialise(value, "returnval", declared, version)
     return _envelope(f'<{method}Response xmlns="{NAMESPACE}">{body}</{method}Response>')
 
 
-def fault(refusal: DataObject, text: str) -> bytes:
+def fault(refusal: DataObject, text: str, version: str = VERSION) -> bytes:
     """The envelope that refuses: ``refusal`` is a fault object; goes with HTTP status 500."""
-    name = support.GetWsdlName(type(refusal))
+    name = support.GetWsdlName(support.GetCompatibleType(type(refusal), version))
     out = StringIO()
-    info = support.Object(name=name + "Fault", type=object, version=VERSION, flags=0)
+    info = support.Object(name=name + "Fault", type=object, version=version, flags=0)
     refusal.msg, kept = None, refusal.msg  # pyVmomi's own field: on the wire the text is the faultstring
-    _Writer(out).SerializeFaultDetail(refusal, info)
+    _Writer(out, version).SerializeFaultDetail(refusal, info)
     refusal.msg = kept
     detail = out.getvalue().replace(f"<{name}Fault", f'<{name}Fault xmlns="{NAMESPACE}"', 1)
     return _envelope(
