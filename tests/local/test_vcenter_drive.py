@@ -55,9 +55,10 @@ def test_uuids_are_the_same_each_run(lab: Rig) -> None:
 def test_the_journal_goes_on_from_a_number(lab: Rig) -> None:
     lab.give("vm-r", CARD_1)
     entries = lab.drive("GET", "journal")["entries"]
-    assert [e["seq"] for e in entries] == [1, 2]
+    assert [e["verb"] for e in entries] == ["card on", "devices", "config"]
+    assert [e["seq"] for e in entries] == [1, 2, 3]
     assert lab.drive("GET", "journal?since=1")["entries"] == entries[1:]
-    assert lab.drive("GET", "journal?since=2")["entries"] == []
+    assert lab.drive("GET", "journal?since=3")["entries"] == []
     assert set(entries[0]) == {"seq", "virtual", "real", "user", "verb", "vm", "uuid", "details"}
     lab.drive("GET", "journal?since=x", expect=400)
 

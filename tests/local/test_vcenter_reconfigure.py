@@ -169,12 +169,11 @@ def test_a_card_is_on_a_machine_once_but_may_be_listed_by_two(lab: Rig) -> None:
     assert lab.card(CARD_1)["in_config"] == ["vm-r", "vm-train"]
 
 
-def test_dynamic_and_vgpu_backings_are_not_offered(lab: Rig) -> None:
+def test_a_vgpu_that_no_card_offers_and_backings_of_no_kind_are_refused(lab: Rig) -> None:
     for backing in (
-        PCI.DynamicBackingInfo(
-            deviceName="", allowedDevice=[vim.vm.device.VirtualPCIPassthrough.AllowedDevice(vendorId=1, deviceId=2)]
-        ),
         PCI.VmiopBackingInfo(vgpu="grid_t4-8q"),
+        PCI.DvxBackingInfo(deviceClass="com.example.accelerator", configParams=[]),
+        vim.vm.device.VirtualDevice.DeviceBackingInfo(deviceName=""),  # what a dynamic one becomes on an old API
     ):
         change = vim.vm.device.VirtualDeviceSpec(operation="add", device=PCI(key=-1, backing=backing))
         with pytest.raises(vim.fault.InvalidDeviceBacking):

@@ -24,6 +24,16 @@ SLICE_CAN = ("util", "memory", "processes")
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What a piece of hardware is to the guest's driver: a Tesla T4 by default."""
+
+    title: str = T4  # as the driver names it
+    memory_mb: int = 16384  # of the whole card or of the slice, MiB
+    serial: str = ""  # what makes a whole card's UUID; "": its PCI id
+    profile: str = ""  # of a slice (vGPU); "": a whole card
+
+
+@dataclass(frozen=True)
 class Span:
     """The stretch of time that a reading covers."""
 
@@ -66,7 +76,14 @@ def load_of(span: Span, jobs: Sequence[Job]) -> Load:
 
 
 def card_of(
-    habits: Habits, fault: str | None, pci: str, number: int, name: str, span: Span, detached: bool = False
+    habits: Habits,
+    fault: str | None,
+    pci: str,
+    number: int,
+    name: str,
+    span: Span,
+    detached: bool = False,
+    kind: Kind | None = None,
 ) -> dict[str, Any]:
     """One card of a reading.
 
@@ -74,14 +91,24 @@ def card_of(
     :param detached: the agent has let go of the driver for a while
     :param number: its place in the guest, from 0
     :param name: of the machine: a slice has a UUID of its own in each
+    :param kind: what it is; None: a T4, or a slice of one if the habits say so
     """
-    fault, told = habits.card_fault or fault, card_told(habits, pci, number, name)
+    kind = seen_as(habits, kind or KIND)
+    fault, told = habits.card_fault or fault, card_told(kind, pci, number, name)
     if fault == "lost":
         return told | NOT_ASKED | {"fault": "lost: the driver does not list it any more"}
     if detached:
         return told | NOT_ASKED
     xid = re.fullmatch(r"xid (\d+)", fault or "")
-    return told | measured(habits, pci, span) | {"fault": fault, "xid": int(xid[1]) if xid else None}
+    return told | measured(habits, pci, span, kind) | {"fault": fault, "xid": int(xid[1]) if xid else None}
+
+
+KIND, SLICED = Kind(), Kind(SLICE, 8192, "", "grid_t4-8q")
+
+
+def seen_as(habits: Habits, kind: Kind) -> Kind:
+    """What the hardware is to this guest: habits may make a slice of a whole card."""
+    return SLICED if habits.vgpu and not kind.profile else kind
 
 
 NOT_ASKED: dict[str, Any] = {
@@ -94,30 +121,32 @@ NOT_ASKED: dict[str, Any] = {
 """What is told of a card that is not asked, or does not answer."""
 
 
-def card_told(habits: Habits, pci: str, number: int, name: str) -> dict[str, Any]:
+def card_told(kind: Kind, pci: str, number: int, name: str) -> dict[str, Any]:
     """What a card is, whatever it does."""
-    model = SLICE if habits.vgpu else T4
+    model, slice_ = kind.title, bool(kind.profile)
     own = str(uuid.uuid5(CARD_NAMES, f"{name}/{number}"))
-    guid = f"GPU-{own}" if habits.vgpu else card_uuid(pci)
+    guid = f"GPU-{own}" if slice_ else card_uuid(kind.serial or pci)
     return {
         "uuid": guid,
         "name": model,
         "pci": f"00000000:{0x0B + 8 * number:02X}:00.0",
         "line": f"GPU {number}: {model} (UUID: {guid})",
-        "virtual": "vgpu" if habits.vgpu else "passthrough",
-        "mig": None,  # a T4 cannot
-        "can": list(SLICE_CAN if habits.vgpu else ALL),
+        "virtual": "vgpu" if slice_ else "passthrough",
+        "mig": None,  # none is cut inside a guest
+        "can": list(SLICE_CAN if slice_ else ALL),
     }
 
 
-def measured(habits: Habits, pci: str, span: Span) -> dict[str, Any]:
+def measured(habits: Habits, pci: str, span: Span, kind: Kind = KIND) -> dict[str, Any]:
     """What a card did in the span, and how it is set."""
+    kind = seen_as(habits, kind)
+    slice_ = bool(kind.profile)
     on_it = [job for job in span.jobs if pci in job.on]
     load = load_of(span, on_it)
     held = [job for job in on_it if job.until > span.end]
     full = 100.0 if habits.ghost else 0.0
     mean = max(full, min(100.0, load.util_s / span.seconds))
-    total = 8192 if habits.vgpu else 15360
+    total = kind.memory_mb if slice_ else kind.memory_mb - 1024
     return {
         "measured_s": round(span.seconds, 3),
         "busy_s": round(max(load.busy_s, span.seconds if full else 0.0), 3),
@@ -126,14 +155,14 @@ def measured(habits: Habits, pci: str, span: Span) -> dict[str, Any]:
         "encode_max": load.encode_max,
         "decode_max": 0.0,
         "active_max": None,  # no card of ours has that counter
-        "energy_j": None if habits.vgpu else round((IDLE_W + (FULL_W - IDLE_W) * mean / 100) * span.seconds, 1),
-        "power_w": None if habits.vgpu else round(IDLE_W + (FULL_W - IDLE_W) * max(full, load.now) / 100, 1),
+        "energy_j": None if slice_ else round((IDLE_W + (FULL_W - IDLE_W) * mean / 100) * span.seconds, 1),
+        "power_w": None if slice_ else round(IDLE_W + (FULL_W - IDLE_W) * max(full, load.now) / 100, 1),
         "mem_used_mb": round(min(total, FLOOR_MB + sum(job.activity.mem_mb for job in held)), 1),
         "mem_total_mb": total,
-        "mem_reserved_mb": 512.0 if habits.vgpu else 433.0,
+        "mem_reserved_mb": 512.0 if slice_ else 433.0,
         "processes": [process_of(job, span) for job in held],
         "persistence": habits.persistence,
-        "licence": ("licensed" if habits.licensed else "unlicensed") if habits.vgpu else None,
+        "licence": ("licensed" if habits.licensed else "unlicensed") if slice_ else None,
         "ecc": habits.ecc,
     }
 

@@ -24,6 +24,7 @@ class Habits:
     persistence: bool = True  # persistence mode of the driver
     vgpu: bool = False  # its cards are slices: no power, no energy
     licensed: bool = True  # of a slice
+    licence_lapses_s: float | None = None  # virtual seconds from boot until a slice is found unlicensed; None: never
     ecc: bool = True  # ECC mode of its cards
     ghost: bool = False  # the cards read 100 % though nobody is on them
     allows: tuple[str, ...] = ORDERS  # orders that the owner enabled
@@ -49,6 +50,11 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "vgpu without licence": Condition(
         "a slice that is slowed down", {"vgpu": True, "licensed": False}, {"vgpu": False, "licensed": True}
+    ),
+    "licence runs out": Condition(
+        "a slice is licensed at boot and not any more ten minutes later",
+        {"licence_lapses_s": 600.0},
+        {"licence_lapses_s": None},
     ),
     "ghost load": Condition("100 % though no process is on it", {"ghost": True}, {"ghost": False}),
     "silent agent": Condition("the agent does not run", {"silent": True}, {"silent": False}),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bot.local.clock import Timer, Timers
 from bot.local.guests.activities import ACTIVITIES, PLAIN, STEADY, Job
-from bot.local.guests.cards import Span
+from bot.local.guests.cards import Kind, Span
 from bot.local.guests.conditions import CONDITIONS, ORDERS, Habits
 from bot.local.guests.postman import Postman
 from bot.local.guests.reading import Inside, checked, iso, reading_of, shown_job
@@ -41,7 +41,10 @@ class Guest:
         self.state = "off"  # off, booting, running, stopping
         self.boot_id: str | None = None
         self.hardware: list[str] = []  # PCI ids that the machine was started with
-        self.faults: dict[str, str] = {}  # PCI id -> what is wrong with that card
+        self.kinds: dict[str, Kind] = {}  # PCI id -> what it is, where that is no T4
+        self.unlicensed = False  # its slices have lost their licence since boot
+        self.new_id: Callable[[], uuid.UUID] = uuid.uuid4  # where boot ids come from
+        self.faults: Mapping[str, str] = {}  # PCI id -> what is wrong with that card
         self.jobs: dict[int, Job] = {}
         self.logins: dict[str, float] = {}  # user -> virtual unix seconds since
         self.log: list[dict[str, str]] = []  # what people in the machine read
@@ -59,11 +62,11 @@ class Guest:
 
     # -- power -------------------------------------------------------------
 
-    def boot(self, hardware: list[str]) -> None:
-        """The machine was started with these PCI ids."""
+    def boot(self, hardware: list[str], kinds: Mapping[str, Kind] | None = None) -> None:
+        """The machine was started with these PCI ids; ``kinds`` says what they are, where they are no T4."""
         with self.lock:
             self._clear("booting")
-            self.hardware = list(hardware)
+            self.hardware, self.kinds = list(hardware), dict(kinds or {})
             self._later(self.habits.boot_s, self._booted)
             self.hooks.changed()
 
@@ -71,7 +74,7 @@ class Guest:
         """The power is gone."""
         with self.lock:
             self._clear("off")
-            self.hardware = []
+            self.hardware, self.kinds = [], {}
             self.hooks.changed()
 
     def shutdown(self) -> None:
@@ -89,9 +92,9 @@ class Guest:
     def reboot(self) -> None:
         """Told to start over: the machine stays on."""
         with self.lock:
-            hardware = self.hardware
+            hardware, kinds = self.hardware, self.kinds
             self.hooks.tools(False)
-            self.boot(hardware)
+            self.boot(hardware, kinds)
 
     def _clear(self, state: str) -> None:
         for timer in self._timers:
@@ -100,19 +103,25 @@ class Guest:
             self._postman.close()
         self._timers, self._postman, self.boot_id = [], None, None
         self._past, self._check, self._interval, self._ticks = [], None, None, None
-        self._detached_until = -math.inf
+        self._detached_until, self.unlicensed = -math.inf, False
         self.jobs, self.logins, self.state = {}, {}, state
 
     def _booted(self) -> None:
         self.state, self._boots, self._seq = "running", self._boots + 1, 0
-        self.boot_id = str(uuid.uuid4())
+        self.boot_id = str(self.new_id())
         self._told = self.timers.clock.unix()
         if not self.habits.no_tools:
             self.hooks.tools(True)
         self.hooks.saw(self.seen())
         self._hire()
         self._tick()
+        if self.habits.licence_lapses_s is not None:
+            self._later(self.habits.licence_lapses_s, self._lapse)
         self.hooks.changed()
+
+    def _lapse(self) -> None:
+        self.unlicensed = True
+        self._change()
 
     def _stopped(self) -> None:
         self.hooks.off()
@@ -325,9 +334,10 @@ class Guest:
             boot_id=str(self.boot_id),
             seq=self._seq,
             stopping=self.state == "stopping",
-            habits=self.habits,
+            habits=replace(self.habits, licensed=self.habits.licensed and not self.unlicensed),
             logins=dict(self.logins),
             cards=self.seen(),
+            kinds=self.kinds,
             span=Span(min(self._told, now), now, (*self._past, *self.jobs.values())),
             detached=now < self._detached_until,
             faults=self.faults,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.local.guests.activities import Job
-from bot.local.guests.cards import Span, card_of
+from bot.local.guests.cards import Kind, Span, card_of
 from bot.local.guests.conditions import Habits
 
 DRIVER = "550.90.07"
@@ -35,6 +35,7 @@ class Inside:
     logins: Mapping[str, float]  # user -> virtual unix seconds since
     cards: Sequence[str]  # PCI ids that work in the guest
     span: Span  # what the reading covers
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # PCI id -> what it is, where it is no T4
     detached: bool = False  # the agent has let go of the driver
     faults: Mapping[str, str] = field(default_factory=dict)  # PCI id -> what is wrong with it
     done: tuple[str, float] | None = None  # who said `gpu done`, and when (virtual unix seconds)
@@ -46,7 +47,7 @@ def reading_of(inside: Inside) -> dict[str, Any]:
     now, span, habits = inside.span.end, inside.span, inside.habits
     running = [job for job in span.jobs if job.until > now]
     cards = [
-        card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached)
+        card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached, inside.kinds.get(pci))
         for number, pci in enumerate(inside.cards)
     ]
     unknown = {pci for pci, card in zip(inside.cards, cards, strict=True) if card["busy_s"] is None}

@@ -7,14 +7,16 @@ rules forbid, KeyError for an unknown VM.
 from __future__ import annotations
 
 import copy
-import uuid
+import itertools
 from typing import Any
 
 from bot.local.vcenter import rig
-from bot.local.vcenter.hardware import CARDS, signed16
+from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, kind_of, vgpu_device, word, words
+from bot.local.vcenter.hardware import signed16
 from bot.local.vcenter.inventory import Node
-from bot.local.vcenter.power import cards_of
-from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER
+from bot.local.vcenter.metal import VENDOR, VGPU_MODES, Card, Metal, put_in
+from bot.local.vcenter.models import MODELS
+from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER, CardRig
 from bot.local.vcenter.vmomi import DataObject, Ref, vim
 from bot.local.vcenter.world import GUEST, World
 
@@ -26,11 +28,13 @@ class Hands:
         """Nothing done yet."""
         self.world = world
         self.shelf: dict[str, DataObject] = {}  # name -> config of a VM that was unregistered
+        self._places: dict[str, str] = {}  # name -> moid of the host it was on
 
     # -- power ---------------------------------------------------------------
 
     def power(self, name: str, do: str, user: str = PERSON_USER) -> None:
-        """``do``: on, off, shutdown, reboot, suspend, or stop (the guest goes off by itself: somebody typed it inside)."""
+        """``do``: on, off, shutdown, reboot, suspend (whatever the rules say), sleep (suspend by the rules), or stop (the guest
+        goes off by itself: somebody typed it inside)."""
         world = self.world
         with world.lock:
             vm = world.inventory.vm(name)
@@ -49,46 +53,74 @@ class Hands:
                 world.journal.add(GUEST, "shutdown begun", world.tag(vm))
                 world.guest_of(vm).shutdown()
             elif do == "suspend":
-                self._suspend(vm, user)
+                if vm.props["runtime"].powerState != "poweredOn":
+                    raise ValueError("only a VM that is on can be suspended")
+                world.to_sleep(vm, user)
+            elif do == "sleep":
+                world.suspend(vm, user)
             else:
-                raise ValueError("do is on, off, shutdown, reboot, stop or suspend")
-
-    def _suspend(self, vm: Node, user: str) -> None:
-        """Straight to suspended, passthrough or not: a state that should not exist, but is to be met."""
-        runtime = vm.props["runtime"]
-        if runtime.powerState != "poweredOn":
-            raise ValueError("only a VM that is on can be suspended")
-        runtime.powerState, runtime.suspendTime = "suspended", self.world.clock.now()
-        self.world.guest_of(vm).cut()
-        rig.tools_off(vm)
-        self.world.journal.add(user, "suspend", self.world.tag(vm))
-        self.world.inventory.touch(vm)
+                raise ValueError("do is on, off, shutdown, reboot, stop, suspend or sleep")
 
     # -- devices --------------------------------------------------------------
 
     def attach(self, name: str, pci: str, lock_memory: bool = True, user: str = ADMIN_USER) -> None:
-        """Put a card on a VM that is off, by the book."""
-        world = self.world
-        card = next((c for c in CARDS if c.id == pci), None)
-        if card is None:
-            raise ValueError(f"no card at {pci}")
-        backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
-            id=card.id,
-            deviceId=f"{card.device:x}",
-            systemId=world.system_id,
-            vendorId=signed16(card.vendor),
-            deviceName=card.names[1],
-        )
-        device = vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
+        """Put a card of its host on a VM that is off, by the book."""
+        metal = self.world.metal_of(self.world.inventory.vm(name))
+        card = self._card(metal, pci).pci
+        device = fixed_device(card.id, signed16(card.vendor), card.device, metal.system_id, card.names[1])
         self._device(name, "add", device, True if lock_memory else None, user)
 
+    def attach_dynamic(self, name: str, label: str = "", model: str = "T4", user: str = ADMIN_USER) -> None:
+        """Put a dynamic device on a VM that is off: any card of this model and label (no label: any)."""
+        self._device(name, "add", dynamic_device(VENDOR, MODELS[model].device, label), True, user)
+
+    def attach_vgpu(self, name: str, profile: str, user: str = ADMIN_USER) -> None:
+        """Put a vGPU on a VM that is off."""
+        self._device(name, "add", vgpu_device(profile), True, user)
+
     def detach(self, name: str, pci: str, user: str = ADMIN_USER) -> None:
-        """Take a card off a VM that is off."""
+        """Take a device off a VM that is off, by its word: a PCI id, ``dynamic ...``, ``vgpu ...``; the first of equal ones."""
         vm = self.world.inventory.vm(name)
-        device = next((d for d in cards_of(vm) if d.backing.id == pci), None)
+        device = next((d for d in cards_of(vm) if word(d) == pci), None)
         if device is None:
             raise ValueError(f"{name} has no card at {pci}")
         self._device(name, "remove", device, None, user)
+
+    def foreign(self, name: str, kind: str, user: str = ADMIN_USER) -> None:
+        """Put a device on a VM that is off that is none of ours: ``dvx``, ``sriov`` (a network card), ``group`` (two of a
+        vendor's device group)."""
+        world = self.world
+        with world.lock:
+            vm = world.inventory.vm(name)
+            if vm.props["runtime"].powerState != "poweredOff" or kind not in FOREIGN:
+                raise ValueError(f"{name} is to be off, kind one of {', '.join(FOREIGN)}")
+            config, before = _config(vm), words(vm)
+            for device in FOREIGN[kind]():
+                used = {d.key for d in config.hardware.device}, {d.unitNumber for d in config.hardware.device}
+                device.key = next(k for k in itertools.count(13000) if k not in used[0])
+                device.controllerKey, device.unitNumber = 100, next(n for n in itertools.count(18) if n not in used[1])
+                device.deviceInfo = vim.Description(label=f"PCI device {device.key - 13000}", summary=kind)
+                config.hardware.device = [*config.hardware.device, device]
+            config.changeVersion = world.change_version()
+            host = world.host_of(vm).name
+            world.journal.add(user, "devices", world.tag(vm), host=host, before=before, after=words(vm))
+            world.inventory.touch(vm)
+
+    def edit(self, name: str, user: str = ADMIN_USER, **fields: Any) -> None:
+        """Edit a VM by hand (fields of a ConfigSpec; none: a note): a new changeVersion."""
+        world = self.world
+        with world.lock:
+            vm = world.inventory.vm(name)
+            world.tasks.check_free(vm)
+            given = fields or {"annotation": f"seen on {world.clock.now().isoformat()}"}
+            world.reconfigure(vm, vim.vm.ConfigSpec(**given), user)
+
+    @staticmethod
+    def _card(metal: Metal, pci: str) -> Card:
+        card = metal.card(pci)
+        if card is None:
+            raise ValueError(f"no card at {pci}")
+        return card
 
     def _device(self, name: str, operation: str, device: DataObject, lock: bool | None, user: str) -> None:
         change = vim.vm.device.VirtualDeviceSpec(operation=operation, device=device)
@@ -108,18 +140,21 @@ class Hands:
             self._fresh_name(to)
             config = copy.deepcopy(_config(source))
             config.name, config.template = to, False
-            config.uuid, config.instanceUuid = str(uuid.uuid4()), str(uuid.uuid4())
+            config.uuid, config.instanceUuid = str(world.new_id()), str(world.new_id())
             config.changeVersion = world.change_version()
             config.files = vim.vm.FileInfo(vmPathName=f"[ds-01] {to}/{to}.vmx")
-            made = self._register(to, config)
-            world.journal.add(user, "clone", world.tag(made), of=name, cards=_ids(made))
+            for device in config.hardware.device:
+                if kind_of(device) == "dynamic":
+                    device.backing.assignedId = None
+            made = self._register(to, config, world.host_of(source).moid)
+            world.journal.add(user, "clone", world.tag(made), of=name, cards=words(made))
 
     def _fresh_name(self, name: str) -> None:
         if not name or any(n.props["name"] == name for n in self.world.inventory.of(vim.VirtualMachine)):
             raise ValueError(f"a VM named {name!r} exists already")
 
-    def _register(self, name: str, config: DataObject) -> Node:
-        shape = rig.Shape(name, template=bool(config.template))
+    def _register(self, name: str, config: DataObject, host: str) -> Node:
+        shape = rig.Shape(name, template=bool(config.template), host=host)
         vm = rig.add_vm(self.world.inventory, shape, self.world.clock.now(), config)
         if self.world.uuid_of(vm) not in self.world.guests:
             self.world.give_guest(vm)
@@ -145,7 +180,8 @@ class Hands:
             if vm.props["runtime"].powerState != "poweredOff":
                 raise ValueError(f"{name} is not off")
             self.shelf[name] = vm.memo.get("config") or vm.props["config"]
-            world.journal.add(user, "unregister", world.tag(vm), cards=_ids(vm))
+            self._places[name] = world.host_of(vm).moid
+            world.journal.add(user, "unregister", world.tag(vm), cards=words(vm))
             rig.drop_vm(world.inventory, vm)
 
     def register(self, name: str, user: str = ADMIN_USER) -> None:
@@ -155,7 +191,7 @@ class Hands:
             if name not in self.shelf:
                 raise KeyError(name)
             self._fresh_name(name)
-            vm = self._register(name, self.shelf.pop(name))
+            vm = self._register(name, self.shelf.pop(name), self._places.pop(name))
             world.journal.add(user, "register", world.tag(vm), moid=vm.moid)
 
     def reregister(self, name: str) -> None:
@@ -171,7 +207,7 @@ class Hands:
             vm = world.inventory.vm(name)
             if vm.props["runtime"].powerState == "poweredOn":
                 world.power_off(vm, user)
-            world.journal.add(user, "destroy", world.tag(vm), cards=_ids(vm))
+            world.journal.add(user, "destroy", world.tag(vm), cards=words(vm))
             world.guest_of(vm).cut()
             rig.drop_vm(world.inventory, vm)
 
@@ -219,70 +255,207 @@ class Hands:
         vm = self.world.inventory.vm(name)
         return self.world.tasks.start(vm, "RelocateVM_Task", user, lambda: None, seconds)
 
-    # -- the host -------------------------------------------------------------
-
-    def host(self, **wanted: Any) -> None:
-        """``maintenance``: bool; ``connection``: connected, disconnected, notResponding; ``reboot``, ``reinstall``: True."""
+    def orphan(self, name: str, orphaned: bool) -> None:
+        """Its host does not know it any more; False: it does again."""
         world = self.world
         with world.lock:
-            runtime = world.host.props["runtime"]
-            if unknown := sorted(set(wanted) - {"maintenance", "connection", "reboot", "reinstall"}):
+            vm = world.inventory.vm(name)
+            if vm.props["config"] is None:
+                raise ValueError(f"{name} is inaccessible")
+            vm.props["runtime"].connectionState = "orphaned" if orphaned else "connected"
+            world.journal.add("vcenter", "orphaned", world.tag(vm), orphaned=orphaned)
+            world.inventory.touch(vm)
+
+    def snapshot(self, name: str, taken: bool = True, user: str = ADMIN_USER) -> None:
+        """Take a snapshot of a VM (with cards: off only), or remove all."""
+        world = self.world
+        with world.lock:
+            vm = world.inventory.vm(name)
+            if taken and vm.props["runtime"].powerState != "poweredOff" and cards_of(vm):
+                raise ValueError(f"{name} has cards and is not off")
+            vm.props["snapshot"] = _snapshot(vm, world) if taken else None
+            world.journal.add(user, "snapshot", world.tag(vm), taken=taken)
+            world.inventory.touch(vm)
+
+    def guestinfo(self, name: str, key: str, value: str, user: str = GUEST) -> None:
+        """Somebody in the guest, or with the right in vCenter, writes ``guestinfo.KEY``; an empty value deletes it."""
+        world = self.world
+        with world.lock:
+            vm = world.inventory.vm(name)
+            config = _config(vm)
+            kept = [o for o in config.extraConfig if o.key != f"guestinfo.{key}"]
+            new = [vim.option.OptionValue(key=f"guestinfo.{key}", value=value)] if value else []
+            config.extraConfig = [*kept, *new]
+            world.journal.add(user, "guestinfo", world.tag(vm), key=key, size=len(value))
+            world.inventory.touch(vm)
+
+    # -- hosts ----------------------------------------------------------------
+
+    def host(self, host: str = "", **wanted: Any) -> None:
+        """A host (default: the first).
+
+        ``maintenance``: bool; ``evacuate``: True, what is on is put off; ``connection``: connected, disconnected, notResponding;
+        ``reboot``, ``crash``, ``reinstall``: True. A reboot can come with other addresses, since somebody put something in:
+        ``renumber``: True (each bus one up) or {old PCI id: new}; ``new``: {"pci", "model"?, "mode"?, ...}: a card.
+        """
+        world = self.world
+        with world.lock:
+            node = world.host_named(host) if host else world.host
+            runtime = node.props["runtime"]
+            known = {"maintenance", "connection", "reboot", "crash", "reinstall", "renumber", "new", "evacuate"}
+            if unknown := sorted(set(wanted) - known):
                 raise ValueError(f"unknown: {', '.join(unknown)}")
             connection = wanted.get("connection", runtime.connectionState)
             if connection not in ("connected", "disconnected", "notResponding"):
                 raise ValueError("connection is connected, disconnected or notResponding")
+            metal = world.metals[node.moid]
+            moved, new = _moved(metal, wanted.get("renumber")), _new(metal, wanted.get("new"))
             runtime.inMaintenanceMode = bool(wanted.get("maintenance", runtime.inMaintenanceMode))
-            self._connection(connection)
-            if wanted.get("reboot") or wanted.get("reinstall"):
-                self._reboot()
+            if wanted.get("evacuate"):
+                for vm in world.on(node.moid):
+                    world.power_off(vm, DRS_USER)
+            self._connection(node, connection)
+            if {"reboot", "crash", "reinstall", "renumber", "new"} & {k for k, v in wanted.items() if v}:
+                self._reboot(node, moved, new)
             if wanted.get("reinstall"):
-                world.system_id = str(uuid.uuid4())  # what was configured with the old one does not start any more
-            world.journal.add(ADMIN_USER, "host", **wanted)
-            world.inventory.touch(world.host)
+                metal.system_id = str(world.new_id())  # what was configured with the old one does not start any more
+            named: dict[str, Any] = {"host": host} if host else {}
+            world.journal.add(ADMIN_USER, "host", **named, **wanted)
+            world.inventory.touch(node)
 
-    def _connection(self, state: str) -> None:
+    def _connection(self, host: Node, state: str) -> None:
         world = self.world
-        world.host.props["runtime"].connectionState = state
-        for vm in world.inventory.of(vim.VirtualMachine):
+        host.props["runtime"].connectionState = state
+        for vm in world.inventory.of(vim.VirtualMachine, lambda n: world.host_of(n) is host):
             now = vm.props["runtime"].connectionState
-            if now != "inaccessible" and now != ("connected" if state == "connected" else "disconnected"):
-                vm.props["runtime"].connectionState = "connected" if state == "connected" else "disconnected"
+            wanted = "connected" if state == "connected" else "disconnected"
+            if now not in ("inaccessible", "orphaned", wanted):
+                vm.props["runtime"].connectionState = wanted
                 world.inventory.touch(vm)
 
-    def _reboot(self) -> None:
-        """All VMs lose their power; passthrough that was asked for comes into effect."""
+    def _reboot(self, host: Node, moved: dict[str, str], new: list[Card]) -> None:
+        """All its VMs lose their power; modes that were asked for come into effect."""
         world = self.world
-        for vm in world.inventory.of(vim.VirtualMachine):
+        for vm in world.inventory.of(vim.VirtualMachine, lambda n: world.host_of(n) is host):
             if vm.props["runtime"].powerState != "poweredOff":
                 world.crash(vm)
-        for info in world.host.props["config"].pciPassthruInfo:
-            info.passthruActive = info.passthruEnabled
-        world.host.props["runtime"].bootTime = world.clock.now()
+        metal = world.metals[host.moid]
+        metal.reboot(moved, new)
+        metal.render(host)
+        world.tell_bindings(host)
+        host.props["runtime"].bootTime = world.clock.now()
 
-    def card(self, pci: str, **wanted: Any) -> None:
-        """``enabled``: bool, in effect after a reboot of the host; ``fault``: what guests say of it, None: it is well."""
+    def card(self, pci: str, host: str = "", **wanted: Any) -> None:
+        """A card of a host (default: the first).
+
+        ``enabled``: bool, passthrough; ``mode``: direct, shared (cut into vGPUs), none; ``vgpu``: sameSize, mixedSize,
+        multiInstanceGpu: in effect after a reboot of the host, or at once where it can and the card is free; ``label``: hardware
+        label; ``fault``: what guests say of it, None: it is well.
+        """
         world = self.world
         with world.lock:
-            info = next((i for i in world.host.props["config"].pciPassthruInfo if i.id == pci), None)
-            if info is None or pci not in {c.id for c in CARDS}:
-                raise ValueError(f"no card at {pci}")
-            if unknown := sorted(set(wanted) - {"enabled", "fault"}):
+            node = world.host_named(host) if host else world.host
+            metal = world.metals[node.moid]
+            card = self._card(metal, pci)
+            if unknown := sorted(set(wanted) - {"enabled", "fault", "mode", "vgpu", "label"}):
                 raise ValueError(f"unknown: {', '.join(unknown)}")
-            if "enabled" in wanted:
-                info.passthruEnabled = bool(wanted["enabled"])
+            _modes(card, wanted)
             if "fault" in wanted:
-                self._fault(pci, wanted["fault"])
-            world.journal.add(ADMIN_USER, "card", card=pci, **wanted)
-            world.inventory.touch(world.host)
+                self._fault(metal, pci, wanted["fault"])
+            if metal.rebind and pci not in metal.bound and not metal.parts.get(pci):
+                card.reboot()
+            if {"enabled", "mode", "vgpu", "label"} & set(wanted):
+                metal.render(node)
+                world.tell_bindings(node)
+            named: dict[str, Any] = {"host": host} if host else {}
+            world.journal.add(ADMIN_USER, "card", card=pci, **named, **wanted)
+            world.inventory.touch(node)
 
-    def _fault(self, pci: str, fault: str | None) -> None:
+    def _fault(self, metal: Metal, pci: str, fault: str | None) -> None:
         if fault is None:
-            self.world.card_faults.pop(pci, None)
+            metal.faults.pop(pci, None)
         else:
-            self.world.card_faults[pci] = str(fault)
+            metal.faults[pci] = str(fault)
         for guest in self.world.guests.values():
-            if pci in guest.hardware:
+            if pci in guest.hardware and guest.faults is metal.faults:
                 guest.configure()  # says what changed
+
+
+def _modes(card: Card, wanted: dict[str, Any]) -> None:
+    """What is asked of a card's modes. ValueError, before anything is changed, for what is none."""
+    mode, vgpu = wanted.get("mode"), wanted.get("vgpu", card.wants_vgpu_mode)
+    if mode not in (None, "direct", "shared", "none") or vgpu not in VGPU_MODES:
+        raise ValueError(f"mode is direct, shared or none, vgpu one of {', '.join(VGPU_MODES)}")
+    if (vgpu == "mixedSize" and not card.model.mixed) or (vgpu == "multiInstanceGpu" and not card.model.mig):
+        raise ValueError(f"a {card.model.name} cannot be {vgpu}")
+    card.wants_vgpu_mode = vgpu
+    if mode is not None:
+        card.enabled, card.wants_shared = mode == "direct", mode == "shared"
+    card.enabled = bool(wanted.get("enabled", card.enabled))
+    card.label = str(wanted.get("label", card.label) or "")
+
+
+def _moved(metal: Metal, renumber: Any) -> dict[str, str]:
+    """Old PCI id -> new. ValueError for two cards at one address or a card that is not there."""
+    ids = [c.pci.id for c in metal.cards]
+    if not renumber:
+        return {}
+    up = {i: f"0000:{int(i[5:7], 16) + 1:02x}{i[7:]}" for i in ids}
+    moved = up if renumber is True else {str(a): str(b) for a, b in dict(renumber).items()}
+    after = [moved.get(i, i) for i in ids]
+    if set(moved) - set(ids) or len(after) != len(set(after)):
+        raise ValueError("renumber names cards of this host, and no address twice")
+    return moved
+
+
+def _new(metal: Metal, new: Any) -> list[Card]:
+    return [put_in(CardRig(**new), metal.name)] if new else []
+
+
+def _snapshot(vm: Node, world: World) -> DataObject:
+    ref = vim.vm.Snapshot(f"snapshot-{world.inventory.number()}")
+    tree = vim.vm.SnapshotTree(
+        snapshot=ref,
+        vm=vm.ref,
+        name="before",
+        description="",
+        id=1,
+        createTime=world.clock.now(),
+        state=vm.props["runtime"].powerState,
+        quiesced=False,
+        childSnapshotList=[],
+        replaySupported=False,
+    )
+    return vim.vm.SnapshotInfo(currentSnapshot=ref, rootSnapshotList=[tree])
+
+
+def _dvx() -> list[DataObject]:
+    kind = vim.vm.device.VirtualPCIPassthrough
+    return [kind(backing=kind.DvxBackingInfo(deviceClass="com.example.accelerator", configParams=[]))]
+
+
+def _sriov() -> list[DataObject]:
+    kind = vim.vm.device.VirtualSriovEthernetCard
+    physical = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+        id="0000:19:00.0", deviceId="16d8", systemId="BYPASS", vendorId=signed16(0x14E4), deviceName="BCM57416"
+    )
+    return [kind(sriovBacking=kind.SriovBackingInfo(physicalFunctionBacking=physical))]
+
+
+def _group() -> list[DataObject]:
+    kind = vim.vm.device.VirtualPCIPassthrough
+    member = vim.vm.device.VirtualDevice.DeviceGroupInfo
+    return [
+        kind(
+            backing=kind.DvxBackingInfo(deviceClass="com.example.pair", configParams=[]),
+            deviceGroupInfo=member(groupInstanceKey=1, sequenceId=n),
+        )
+        for n in (1, 2)
+    ]
+
+
+FOREIGN = {"dvx": _dvx, "sriov": _sriov, "group": _group}
+DRS_USER = "com.vmware.vpxd"  # vCenter's own login, when it puts VMs off
 
 
 def _config(vm: Node) -> DataObject:
@@ -290,7 +463,3 @@ def _config(vm: Node) -> DataObject:
     if config is None:
         raise ValueError(f"{vm.name} is inaccessible")
     return config
-
-
-def _ids(vm: Node) -> list[str]:
-    return [d.backing.id for d in cards_of(vm)]

@@ -1,4 +1,4 @@
-"""The rules of ReconfigVM for PCI devices and memory (fixed passthrough). All or nothing a spec.
+"""The rules of ReconfigVM for PCI devices (fixed, dynamic, vGPU) and memory. All or nothing a spec.
 
 Called by ``world`` inside the inventory's lock, when the task runs. Works on copies and puts them in place at the end.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
-from bot.local.vcenter.hardware import CARDS
+from bot.local.vcenter.devices import PCI, kind_of
 from bot.local.vcenter.inventory import Node
+from bot.local.vcenter.metal import Metal
+from bot.local.vcenter.models import Profile
 from bot.local.vcenter.vmomi import DataObject, Refusal, support, vim, vmodl
 
-PCI: Any = vim.vm.device.VirtualPCIPassthrough
 KNOWN = {
     "changeVersion",
     "deviceChange",
@@ -31,17 +31,20 @@ KNOWN = {
 API_KEYS = ("sched.mem.", "sched.cpu.", "memsize", "numvcpus", "firmware", "displayname")  # have API fields: ignored
 OFF_ONLY = ("memoryMB", "numCPUs", "firmware", "cpuHotAddEnabled")
 MAX_PCI = 16  # passthrough devices a VM
+DYNAMIC_FROM = 17  # hardware version that knows Dynamic DirectPath I/O
+SEVERAL_FROM, FRACTIONS_FROM = 15, 20  # hardware versions that take several vGPUs: whole cards only, and any
+MAX_VGPUS = {False: 4, True: 8}  # vGPUs a VM below and from FRACTIONS_FROM
 
 
 @dataclass(frozen=True)
 class Limits:
     """What the host allows at this moment."""
 
-    active: frozenset[str]  # PCI ids whose passthrough is in effect
-    system_id: str  # of the host
+    metal: Metal  # of the VM's host
     memory_mb: int  # what a memory lock may claim
     strict: bool  # wrong ids are refused at once
     hot_fault: str  # name of the fault for a device change while on
+    dynamic: bool = True  # this release knows Dynamic DirectPath I/O
 
 
 class Change:
@@ -114,32 +117,74 @@ class Change:
             raise _device_spec(
                 where, index, f"Invalid configuration for device '{index}': no device with key {device.key}."
             )
-        if type(found) is not type(device):
+        other = device.backing is not None and kind_of(found) != kind_of(device)
+        if type(found) is not type(device) or other:
             raise _device_spec(
                 where, index, f"Invalid configuration for device '{index}': key {device.key} is another type."
             )
+        if found.deviceGroupInfo is not None:
+            fault = vim.fault.InvalidDeviceOperation(badOp="remove", property=where, deviceIndex=index)
+            raise Refusal(fault, f"Device '{index}' is a member of a device group, which is removed as a whole.")
         self.devices.remove(found)
         self.removed.append(found)
 
     def _add(self, index: int, device: DataObject) -> None:
-        backing = device.backing
-        if not isinstance(backing, PCI.DeviceBackingInfo):
-            raise _backing(index, "Only fixed passthrough is offered by this host.")
-        card = next((c for c in CARDS if c.id == backing.id), None)
-        if card is None or backing.id not in self.limits.active:
-            raise _backing(index, f"PCI device {backing.id} is not an available passthrough device of this host.")
-        if any(isinstance(d, PCI) and getattr(d.backing, "id", None) == backing.id for d in self.devices):
-            raise _backing(index, f"PCI device {backing.id} is already present in the virtual machine.")
-        if self.limits.strict and (why := wrong_ids(backing, self.limits.system_id)):
-            raise _backing(index, why)
+        backing, kind = device.backing, kind_of(device)
+        if kind == "fixed":
+            summary = self._fixed(index, backing)
+        elif kind == "dynamic":
+            summary = self._dynamic(index)
+        elif kind == "vgpu":
+            summary = self._vgpu(index, backing.vgpu)
+        else:
+            raise _backing(index, "A device of this backing is not offered by this host.")
         if sum(isinstance(d, PCI) for d in self.devices) >= MAX_PCI:
             raise _device_spec(f"deviceChange[{index}]", index, f"More than {MAX_PCI} PCI devices.")
         made = copy.deepcopy(device)
+        if kind == "dynamic":
+            made.backing.assignedId = None  # the server's own word, set while the VM is on
         made.key = next(k for k in itertools.count(13000) if all(d.key != k for d in self.devices))
         made.controllerKey, made.unitNumber = 100, _unit(self.devices)
-        made.deviceInfo = vim.Description(label=f"PCI device {made.key - 13000}", summary=card.names[1])
+        made.deviceInfo = vim.Description(label=f"PCI device {made.key - 13000}", summary=summary)
         self.devices.append(made)
         self.added.append(made)
+
+    def _fixed(self, index: int, backing: DataObject) -> str:
+        card = self.limits.metal.card(backing.id)
+        if card is None or not card.active:
+            raise _backing(index, f"PCI device {backing.id} is not an available passthrough device of this host.")
+        if any(kind_of(d) == "fixed" and d.backing.id == backing.id for d in self.devices):
+            raise _backing(index, f"PCI device {backing.id} is already present in the virtual machine.")
+        if self.limits.strict and (why := wrong_ids(backing, self.limits.metal)):
+            raise _backing(index, why)
+        return card.model.chip
+
+    def _dynamic(self, index: int) -> str:
+        if not self.limits.dynamic:
+            raise _backing(index, "Dynamic DirectPath I/O is not supported by this release.")
+        if self.hardware < DYNAMIC_FROM:
+            why = f"Dynamic DirectPath I/O needs hardware version {DYNAMIC_FROM} or later"
+            raise _backing(index, f"{why}, the virtual machine has {self.hardware}.")
+        return "Dynamic DirectPath IO device"
+
+    def _vgpu(self, index: int, name: str) -> str:
+        metal = self.limits.metal
+        profile = metal.profile(name)
+        if profile is None:
+            raise _backing(index, f"vGPU profile '{name}' is not in the allowed list of this host.")
+        others = [metal.profile(d.backing.vgpu) for d in self.devices if kind_of(d) == "vgpu"]
+        if others:
+            several = [p for p in (*others, profile) if p is not None]
+            if why := too_many(
+                self.hardware, len(others) + 1, all(p.compute for p in several), all(map(_whole, several))
+            ):
+                raise _backing(index, why)
+        return f"NVIDIA GRID vGPU {name}"
+
+    @property
+    def hardware(self) -> int:
+        """The VM's hardware version: 19 for vmx-19."""
+        return int(str(self.config.version).partition("-")[2] or 0)
 
     def _memory(self) -> None:
         spec, size = self.spec, self._size()
@@ -196,9 +241,25 @@ class Change:
         self.config.extraConfig = list(values.values())
 
 
-def wrong_ids(backing: DataObject, system_id: str) -> str:
+def _whole(profile: Profile) -> bool:
+    return profile.count == 1
+
+
+def too_many(hardware: int, number: int, compute: bool, whole: bool) -> str:
+    """Why a VM cannot have so many vGPUs; empty if it can. ``compute``: all are Q or C series; ``whole``: each is a whole card."""
+    most = MAX_VGPUS[hardware >= FRACTIONS_FROM]
+    if hardware < SEVERAL_FROM:
+        return f"Several vGPUs need hardware version {SEVERAL_FROM} or later, the virtual machine has {hardware}."
+    if not compute:
+        return "Several vGPUs in one virtual machine are supported for Q and C series alone."
+    if hardware < FRACTIONS_FROM and not whole:
+        return f"Several vGPUs that are parts of a card need hardware version {FRACTIONS_FROM}: it has {hardware}."
+    return f"More than {most} vGPUs." if number > most else ""
+
+
+def wrong_ids(backing: DataObject, metal: Metal) -> str:
     """Why the ids of a fixed ``backing`` do not fit the card; empty if they do."""
-    card = next((c for c in CARDS if c.id == backing.id), None)
+    card = metal.card(backing.id)
     if card is None:
         return f"Device {backing.id} is not a passthrough device."
     try:
@@ -206,7 +267,7 @@ def wrong_ids(backing: DataObject, system_id: str) -> str:
     except ValueError:
         given = -1
     vendor = int(backing.vendorId or 0) & 0xFFFF
-    if (given, vendor, backing.systemId) != (card.device, card.vendor, system_id):
+    if (given, vendor, backing.systemId) != (card.pci.device, card.pci.vendor, metal.system_id):
         return (
             f"The systemId, deviceId or vendorId of device {backing.id} does not match the host's "
             f"({backing.systemId}, {backing.deviceId}, {vendor})."

@@ -1,4 +1,4 @@
-"""Builds the founding rig: one datacenter, a one-node cluster, an R740 with four T4, four VMs and a template.
+"""Builds the rig: one datacenter, one cluster of hosts as the settings say; by default an R740 with four T4, four VMs, a template.
 
 Called once by ``world``. Only values and their places; no rules.
 """
@@ -9,14 +9,12 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.local.vcenter.hardware import CARDS, OTHERS, device, graphics, passthrough
 from bot.local.vcenter.inventory import Inventory, Node
-from bot.local.vcenter.settings import Settings
-from bot.local.vcenter.vmomi import DataObject, support, vim, vmodl
+from bot.local.vcenter.metal import Metal, metal_of
+from bot.local.vcenter.settings import HostRig, Settings
+from bot.local.vcenter.vmomi import DataObject, Ref, support, vim, vmodl
 
 HOST, CLUSTER, VM_FOLDER, BROWSER = "host-9", "domain-c8", "group-v3", "envbrowser-8"
-NAMES = ("vm-python", "vm-python-2", "vm-r", "vm-train")
-TEMPLATE = "template-gpu"
 NAMESPACE = uuid.UUID("6f0f9a60-6cde-4bb5-9a0c-2c1c0a7e5a11")  # instance UUIDs are made of names: the same each run
 MMIO = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": "128"}  # room for four T4
 
@@ -29,6 +27,8 @@ class Shape:
     memory_mb: int = 65536  # guest memory
     template: bool = False  # a template cannot be started
     instance_uuid: str = ""  # empty: made of the name
+    host: str = HOST  # moid of its host
+    hardware: str = "vmx-19"  # hardware version
 
 
 def content() -> DataObject:
@@ -57,8 +57,16 @@ def content() -> DataObject:
     )
 
 
-def build(inventory: Inventory, settings: Settings, now: datetime) -> None:
-    """Fill ``inventory``; ``now`` (virtual) stamps what was made."""
+def host_moid(number: int) -> str:
+    """Of the host at a place in the settings, from 0."""
+    return f"host-{9 + 10 * number}"
+
+
+def build(inventory: Inventory, settings: Settings, now: datetime) -> list[Metal]:
+    """Fill ``inventory``, and make the hosts' hardware; ``now`` (virtual) stamps what was made. ValueError for a rig that cannot be."""
+    names = [n for h in settings.hosts for n in (h.name, h.template, *h.vms) if n]
+    if not settings.hosts or len(names) != len(set(names)):
+        raise ValueError("a rig has hosts, and no two hosts or VMs of one name")
     inventory.add(vim.ServiceInstance, "ServiceInstance", content=content())
     inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
     inventory.add(vim.view.ViewManager, "ViewManager", viewList=[])
@@ -67,16 +75,22 @@ def build(inventory: Inventory, settings: Settings, now: datetime) -> None:
     inventory.add(vim.TaskManager, "TaskManager", recentTask=[], maxCollector=0)
     inventory.add(vim.SearchIndex, "SearchIndex")
     inventory.add(vim.EnvironmentBrowser, BROWSER)
-    _containers(inventory)
-    _host(inventory, settings, now)
-    add_vm(inventory, Shape(TEMPLATE, template=True), now)
-    for name in NAMES:
-        add_vm(inventory, Shape(name), now)
+    _containers(inventory, [vim.HostSystem(host_moid(n)) for n in range(len(settings.hosts))])
+    metals = []
+    for number, host in enumerate(settings.hosts):
+        moid = host_moid(number)
+        metals.append(metal_of(host, moid, settings.host_memory_mb, NAMESPACE))
+        _host(inventory, host, metals[-1], now)
+        if host.template:
+            add_vm(inventory, Shape(host.template, template=True, host=moid, hardware=host.hardware), now)
+        for name in host.vms:
+            add_vm(inventory, Shape(name, host=moid, hardware=host.hardware), now)
     for number in range(1, settings.extra_vms + 1):
         add_vm(inventory, Shape(f"vm-extra-{number:03d}", memory_mb=8192), now)
+    return metals
 
 
-def _containers(inventory: Inventory) -> None:
+def _containers(inventory: Inventory, hosts: list[Ref]) -> None:
     datacenter, root = vim.Datacenter("datacenter-2"), vim.Folder("group-d1")
     inventory.add(vim.Folder, "group-d1", name="Datacenters", childEntity=[datacenter], childType=["Datacenter"])
     inventory.add(
@@ -99,7 +113,7 @@ def _containers(inventory: Inventory) -> None:
         CLUSTER,
         name="gpu-cluster",
         parent=vim.Folder("group-h4"),
-        host=[vim.HostSystem(HOST)],
+        host=hosts,
         resourcePool=vim.ResourcePool("resgroup-10"),
         environmentBrowser=vim.EnvironmentBrowser(BROWSER),
         datastore=[],
@@ -110,44 +124,34 @@ def _containers(inventory: Inventory) -> None:
     )
 
 
-def _host(inventory: Inventory, settings: Settings, now: datetime) -> None:
-    devices = [*OTHERS, *CARDS]
-    host = vim.HostSystem(HOST)
-    memory = support.long(settings.host_memory_mb << 20)
-    info = vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=str(uuid.uuid5(NAMESPACE, "esx-01")))
+def _host(inventory: Inventory, rig: HostRig, metal: Metal, now: datetime) -> None:
+    host = vim.HostSystem(metal.moid)
+    memory = support.long(metal.memory_mb << 20)
+    info = vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=str(uuid.uuid5(NAMESPACE, rig.name)))
     made = inventory.add(
         vim.HostSystem,
-        HOST,
-        name="esx-01",
+        metal.moid,
+        name=rig.name,
         parent=vim.ClusterComputeResource(CLUSTER),
         vm=[],
-        config=vim.host.ConfigInfo(
-            host=host,
-            pciPassthruInfo=[passthrough(p) for p in devices],
-            graphicsInfo=[graphics(p) for p in CARDS],
-            graphicsConfig=vim.host.GraphicsConfig(
-                hostDefaultGraphicsType="shared", sharedPassthruAssignmentPolicy="performance", deviceType=[]
-            ),
-            sharedPassthruGpuTypes=[],
-        ),
+        config=vim.host.ConfigInfo(host=host),
         hardware=vim.host.HardwareInfo(
             systemInfo=info,
-            pciDevice=[device(p) for p in devices],
             memorySize=memory,
             numaInfo=vim.host.NumaInfo(type="NUMA", numNodes=2, numaNode=[_numa(node) for node in (0, 1)]),
         ),
-        capability=vim.host.Capability(deviceRebindWithoutRebootSupported=False),
+        capability=vim.host.Capability(deviceRebindWithoutRebootSupported=rig.rebind),
         runtime=vim.host.RuntimeInfo(
             connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now
         ),
     )
+    metal.render(made)
     made.props["summary"] = lambda: vim.host.Summary(host=host, runtime=made.props["runtime"], overallStatus="green")
 
 
 def _numa(node: int) -> DataObject:
-    ids = [p.id for p in (*OTHERS, *CARDS) if p.numa == node]
     cpus = [support.short(n) for n in range(16 * node, 16 * node + 16)]
-    return vim.host.NumaNode(typeId=support.byte(node), cpuID=cpus, pciId=ids)
+    return vim.host.NumaNode(typeId=support.byte(node), cpuID=cpus, pciId=[])
 
 
 def vm_config(shape: Shape, now: datetime) -> DataObject:
@@ -163,7 +167,7 @@ def vm_config(shape: Shape, now: datetime) -> DataObject:
         guestFullName="Ubuntu Linux (64-bit)",
         guestId="ubuntu64Guest",
         alternateGuestName="",
-        version="vmx-19",
+        version=shape.hardware,
         uuid=str(uuid.uuid5(NAMESPACE, "bios/" + name)),
         instanceUuid=shape.instance_uuid or str(uuid.uuid5(NAMESPACE, "instance/" + name)),
         template=shape.template,
@@ -192,7 +196,7 @@ def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject
         environmentBrowser=vim.EnvironmentBrowser(BROWSER),
         config=config or vm_config(shape, now),
         runtime=vim.vm.RuntimeInfo(
-            host=vim.HostSystem(HOST),
+            host=vim.HostSystem(shape.host),
             connectionState="connected",
             powerState="poweredOff",
             cleanPowerOff=True,
@@ -244,10 +248,12 @@ def drop_vm(inventory: Inventory, node: Node) -> None:
 
 def _members(inventory: Inventory) -> None:
     vms = inventory.of(vim.VirtualMachine)
-    lists = {VM_FOLDER: "childEntity", HOST: "vm", "resgroup-10": "vm"}
-    for moid, prop in lists.items():
+    lists = {VM_FOLDER: ("childEntity", vms), "resgroup-10": ("vm", vms)}
+    for host in inventory.of(vim.HostSystem):
+        lists[host.moid] = ("vm", [v for v in vms if v.props["runtime"].host._moId == host.moid])
+    for moid, (prop, members) in lists.items():
         if (holder := inventory.nodes.get(moid)) is not None:
-            holder.props[prop] = [vm.ref for vm in vms]
+            holder.props[prop] = [vm.ref for vm in members]
             inventory.touch(holder)
 
 

@@ -1,4 +1,7 @@
-"""Tasks: one at a time a VM, queued, running, then success or error. Called by ``world``; knows no rule of what they do."""
+"""Tasks: one at a time a VM, queued, running, then success or error. Called by ``world``; knows no rule of what they do.
+
+With threads, each has one of its own; without, a task runs within ``start`` if it takes no time, else when time is moved on.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,22 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from bot.local.clock import Clock
+from bot.local.clock import Clock, Timers
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.vmomi import Ref, Refusal, support, vim, vmodl
 
 KEEP = 500  # finished tasks that can still be read
 POLL_S = 0.05  # real seconds between looks at a question that blocks a task
+ASK_S = 1.0  # virtual seconds between such looks, without threads
 
 
 class Tasks:
-    """Runs each task in a thread of its own."""
+    """Runs the tasks of one vCenter."""
 
-    def __init__(self, inventory: Inventory, settings: Settings, clock: Clock) -> None:
-        """No task runs yet."""
-        self.inventory, self.settings, self.clock = inventory, settings, clock
+    def __init__(self, inventory: Inventory, settings: Settings, clock: Clock, timers: Timers) -> None:
+        """No task runs yet. ``timers`` move tasks on if there are no threads."""
+        self.inventory, self.settings, self.clock, self.timers = inventory, settings, clock, timers
         self.busy: dict[str, str] = {}  # moid of a VM -> id of the task that holds it
         self._done: list[str] = []
         self._stop = threading.Event()
@@ -54,8 +58,28 @@ class Tasks:
             task = self.inventory.add(vim.Task, moid, info=info)
             self.busy[vm.moid] = moid
             vm.props["recentTask"] = [*(vm.props.get("recentTask") or [])[-4:], task.ref]
-        threading.Thread(target=self._run, args=(task, vm, work, seconds), name=moid, daemon=True).start()
+        if self.settings.threads:
+            threading.Thread(target=self._run, args=(task, vm, work, seconds), name=moid, daemon=True).start()
+        else:
+            self._by_hand(task, vm, work, self.settings.task_latency_s if seconds is None else seconds)
         return task.ref
+
+    def _by_hand(self, task: Node, vm: Node, work: Callable[[], Any], latency: float) -> None:
+        if latency > 0:
+            self.timers.after(latency / 2, lambda: self._step(task, state="running", startTime=self._now(), progress=0))
+        else:
+            self._step(task, state="running", startTime=self._now(), progress=0)
+
+        def end() -> None:
+            if vm.props["runtime"].question is not None and not self._stop.is_set():
+                self.timers.after(ASK_S, end)
+            else:
+                self._finish(task, vm, work)
+
+        if latency > 0 or vm.props["runtime"].question is not None:
+            self.timers.after(latency, end)
+        else:
+            end()
 
     def check_free(self, vm: Node) -> None:
         """Refusal (TaskInProgress, naming the task) if something works on ``vm``."""
@@ -85,6 +109,9 @@ class Tasks:
         self._pause(latency / 2)
         while vm.props["runtime"].question is not None and not self._stop.is_set():
             time.sleep(POLL_S)  # a pending question blocks the task until it is answered
+        self._finish(task, vm, work)
+
+    def _finish(self, task: Node, vm: Node, work: Callable[[], Any]) -> None:
         with self.inventory.lock:
             try:
                 if self._stop.is_set():
