@@ -158,7 +158,7 @@ class View:
         taken = self.taken(card)
         if card.aside is not None:
             return "resting" if not taken else "in use"
-        if taken and not any(self._used(slot) for slot in taken):
+        if taken and not any(self.used(slot) for slot in taken):
             return "reserved"
         if taken:
             return "partly in use" if self.open(card, self.size(card)) else "in use"
@@ -166,7 +166,8 @@ class View:
             return "out of sight"
         return "being checked" if card.doubted else "free"
 
-    def _used(self, slot: SlotId) -> bool:
+    def used(self, slot: SlotId) -> bool:
+        """Whether a part is in a machine, or on its way into one."""
         lease = self.lease(slot)
         return lease.state is not LeaseState.RESERVED if lease is not None else bool(self.elsewhere(slot))
 
@@ -354,7 +355,8 @@ def _shared(view: View, card: Card, policy: Policy) -> list[Part]:
     checked = ", being checked" if card.doubted else ""
     whole = len(parts(card, size))
     cut = f"as {attributive(size, whole)}: " if size else ""
-    used = f"{len(taken)} of {whole} in use: " if whole > 1 else ""
+    state = "in use" if all(view.used(slot) for slot in taken) else "taken"
+    used = f"{len(taken)} of {whole} {state}: " if whole > 1 else ""
     free = len(view.open(card, size)) if size else 0
     left = f" · {free} free" if free else ""
     return [cut, used, _who_has(view, card, taken, policy), left, rests, checked]

@@ -40,6 +40,7 @@ from bot.service.words.common import (
     command,
     count_of,
     head,
+    kind_before,
     label_ref,
     listed,
     ln,
@@ -141,6 +142,7 @@ def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
             ln(
                 ref,
                 " ",
+                kind_before(lease.kind, lease.slots),
                 slots_of(lease.slots),
                 f" for {vm}"
                 if lease.state is LeaseState.RESERVED
