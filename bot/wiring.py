@@ -440,7 +440,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     lab: Lab = VSphereLab(vcenters, clock, settings.kinds)
     stack.callback(lab.close)
     if policy.level != "act":
-        lab = ReadOnly(lab)
+        lab = ReadOnly(lab, policy.level)
     lab = CountedLab(lab, meter, clock.real)
     client = make_client(slack)
     people = SlackPeople(client, slack, store.persons, now=clock.now)

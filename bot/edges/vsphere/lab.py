@@ -172,11 +172,11 @@ def _bounded(room: _Room, job: Callable[[Client], T], about: About) -> T:
 
 
 class ReadOnly:
-    """A lab that looks and refuses to act: the level ``watch``."""
+    """A lab that looks and refuses to act: the levels ``watch`` and ``hands``."""
 
-    def __init__(self, lab: Lab) -> None:
-        """``lab`` does the looking."""
-        self._lab = lab
+    def __init__(self, lab: Lab, level: str = "watch") -> None:
+        """``lab`` does the looking; ``level`` is for words."""
+        self._lab, self._level = lab, level
 
     @property
     def troubles(self) -> Mapping[str, str]:
@@ -194,7 +194,9 @@ class ReadOnly:
 
     def act(self, step: LabStep) -> Before | None:
         """Refused, whatever it is."""
-        raise NeedsPerson(f"the bot only watches (level watch): nothing was sent to vCenter {step.vcenter}")
+        raise NeedsPerson(
+            f"the bot does nothing itself (level {self._level}): nothing was sent to vCenter {step.vcenter}"
+        )
 
     def close(self) -> None:
         """As the lab's."""

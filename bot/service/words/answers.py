@@ -326,8 +326,10 @@ def standing_still(scene: Scene) -> list[LineOf]:
     lines = []
     if scene.books.paused:
         lines.append(ln(Bold("Paused:"), " nothing restarts until an admin resumes. Your place counts all the same."))
-    if scene.policy.level != "act":
-        lines.append(ln("I only watch here: an admin puts cards in and out by hand, and I check."))
+    if scene.policy.level == "watch":
+        lines.append(ln("I only watch here and restart nothing: an admin puts cards in and out by hand, and I check."))
+    elif scene.policy.level == "hands":
+        lines.append(ln("Restarts are made by hand here: at the agreed time an admin does it, and I check each step."))
     if scene.seen is None:
         lines.append(ln("I have not seen vCenter yet, so this is from my books alone."))
     return lines

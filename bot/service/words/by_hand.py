@@ -54,7 +54,7 @@ def by_hand(t: Telling) -> Reply:
         return say(
             *lines,
             because(move.reason),
-            ln(f"Please leave {t.vm} on. If it was just shut down, start it again; I look for that for a while."),
+            ln("If it was just shut down, please start it again; I look for that for a while."),
         )
     return say(*lines, because(move.reason) if move.undo else None, *_steps(t, move), *_last(t, move))
 
@@ -80,6 +80,8 @@ def _first(t: Telling, move: Move) -> LineOf:
         return head(f"By hand, please: {t.vm} restarts", at)
     if move.state is MoveState.PROVING:
         return head(f"By hand: {t.vm} is on again, thank you")
+    if move.undo and move.off_at is None:
+        return head(f"Not any more, please: {t.vm} stays on")
     if move.undo:
         return head(f"By hand, please: put {t.vm} back as it was")
     return head(f"By hand, please, now: {t.vm}")
@@ -141,7 +143,11 @@ def _steps(t: Telling, move: Move) -> list[LineOf]:
     if move.was_on is False and not move.wants_on:
         lines.append(ln(f"Leave {t.vm} off, as it was found."))
     else:
-        lines += [ln(Bold("Power > Power On"), "."), _shell("Start-VM $vm"), _shell(f"govc vm.power -on {_name(t)}")]
+        lines += [
+            ln(Bold("Power > Power On"), "."),
+            _shell("Start-VM $vm"),
+            _shell(f"govc vm.power -on {_last_word(t)}"),
+        ]
     return lines
 
 
@@ -191,7 +197,7 @@ def _shut(t: Telling, move: Move) -> list[LineOf]:
     return [
         ln(Bold("Power > Shut Down Guest OS"), "; its owner may do it from inside too."),
         _shell("Shutdown-VMGuest -VM $vm -Confirm:$false"),
-        _shell(f"govc vm.power -s {_name(t)}"),
+        _shell(f"govc vm.power -s {_last_word(t)}"),
         *([ln(f"Still on {wait} later: ", Bold("Power > Power Off"), ", as its owner agreed.")] if hard else []),
     ]
 
@@ -258,7 +264,8 @@ def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: s
         go.append(f"govc device.pci.add -vm {_name(t)} {' '.join(pci)}")
     go += [f"govc gpu.vm.add -vm {_name(t)} -profile {shlex.quote(a.profile)}" for a in into if isinstance(a, Vgpu)]
     if out:
-        go.append(f"govc device.info -vm {_name(t)} 'pcipassthrough-*'   # then: govc device.remove -vm … NAME")
+        go.append(f"govc device.info -vm {_name(t)} 'pcipassthrough-*'")
+        go.append(f"govc device.remove -vm {_name(t)} NAME # as the line before shows it")
     if memory:
         spec = f"New-Object VMware.Vim.VirtualMachineConfigSpec -Property @{{MemoryReservationLockedToMax={memory}}}"
         power.append(f"$vm.ExtensionData.ReconfigVM(({spec}))")
@@ -279,5 +286,12 @@ def _name(t: Telling) -> str:
     return shlex.quote(tidy(t.vm, 200))
 
 
+def _last_word(t: Telling) -> str:
+    """The name where a command could take it for an option."""
+    name = _name(t)
+    return f"-- {name}" if name.lstrip("'").startswith("-") else name
+
+
 def _shell(line: str) -> LineOf:
-    return ln("    ", Code(line))
+    """One line to paste, under the shell that it is for."""
+    return ln("or " if line.startswith("govc ") else "PowerCLI: ", Code(line))

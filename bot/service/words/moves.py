@@ -456,7 +456,7 @@ def _hands(move: Move, vm: str) -> LineOf | None:
         case CallKind.SHUTDOWN | CallKind.HARD_STOP if move.state is MoveState.UNDOING:
             return ln(f"⏳ {vm} is left on. If it goes off by what was asked, an admin starts it again.")
         case CallKind.SHUTDOWN | CallKind.HARD_STOP:
-            return ln(f"⏳ An admin shuts {vm} down by hand, or its owner does", end, "; still on then, it stays on.")
+            return ln(f"⏳ An admin, or its owner, shuts {vm} down by hand", end, "; still on then, it stays on.")
         case CallKind.CHANGE:
             return ln(f"⏳ {vm} is off. An admin changes its cards by hand", end, ".")
         case CallKind.POWER_ON:

@@ -1,0 +1,146 @@
+"""What admins read of a restart that is made by hand: every state, every mode of a card, and names that must not end as commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.model import Call, CallKind, Machine, Mode, Move, MoveState, Outcome, Step, Wish, Work
+from bot.domain.news import ADMINS, News, NewsKind
+from bot.service import words
+from bot.service.ports import Code, Reply
+from tests.service import words_cases as w
+from tests.service.words_rules import check
+
+HANDS, WATCH = replace(w.POLICY, level="hands"), replace(w.POLICY, level="watch")
+WORLD = w.books(w.MOVING, w.agreement(hard=True))
+
+
+def call(kind: CallKind) -> Call:
+    return Call(1, kind, w.NOW, "run", outcome=Outcome.HANDS)
+
+
+def told(move: Move, policy: object = HANDS, books: object = WORLD, machine: Machine = w.R) -> Reply:
+    until = move.window.end if move.window is not None else None
+    news = News(NewsKind.BY_HAND, ADMINS, move=move, machine=machine, until=until)
+    return words.news(news, books, w.NOW, policy)  # type: ignore[arg-type]
+
+
+def lines(reply: Reply) -> list[str]:
+    return w.text(reply).split("\n")
+
+
+def shell(reply: Reply) -> list[str]:
+    """What an admin pastes."""
+    return [s.text for line in reply.lines for s in line if isinstance(s, Code) and line[0] in ("or ", "PowerCLI: ")]
+
+
+@pytest.mark.parametrize("policy", [HANDS, WATCH, w.POLICY], ids=["hands", "watch", "act"])
+@pytest.mark.parametrize("state", list(MoveState))
+@pytest.mark.parametrize("kind", list(CallKind))
+def test_every_state_keeps_the_rules(state: MoveState, kind: CallKind, policy: object) -> None:
+    for undo in (False, True):
+        move = w.move(state, call=call(kind), undo=undo, steps=w.STEPS, off_at=w.NOW, reason="the agreed time was over")
+        check(told(move, policy))
+        check(told(replace(move, off_at=None, steps=(), announced=w.NOW), policy))
+
+
+def test_clicks_and_commands_name_the_card_and_its_address() -> None:
+    reply = told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)))
+    said = w.text(reply)
+    assert "T4-3 goes to bob (vm-r)." in said and "Agreed until today 15:15" in said and "on esx-01" in said
+    for click in (
+        "Power > Shut Down Guest OS",
+        "Add New Device > PCI Device: DirectPath IO 0000:86:00.0 (T4-3)",
+        "Reserve all guest memory (All locked) on",
+        "Power > Power On",
+        "Power > Power Off, as its owner agreed",
+    ):
+        assert click in said
+    assert "govc device.pci.add -vm vm-r 0000:86:00.0" in shell(reply)
+    assert "govc vm.change -vm vm-r -memory-pin=true" in shell(reply)
+    assert shell(reply)[0] == "$vm = Get-VM | ? {$_.ExtensionData.Config.InstanceUuid -eq 'uuid-r'}"
+    assert "Power Off" not in w.text(
+        told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)), books=w.books(w.MOVING))
+    )
+
+
+def test_what_is_seen_is_marked_and_not_asked_for_again() -> None:
+    reply = told(w.move(MoveState.STARTING, call=call(CallKind.POWER_ON), off_at=w.NOW, steps=w.STEPS))
+    said = w.text(reply)
+    assert "✅ vm-r is off." in said and "✅ T4-3 is in." in said and "Power On" in said
+    assert "Shut Down" not in said and "Edit Settings" not in said
+
+
+def test_what_comes_out_goes_with_the_memory_as_it_was() -> None:
+    before = replace(w.PYTHON, lock_before=False, reservation_before=2048)
+    move = w.move(
+        MoveState.CHANGING, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),), off_at=w.NOW, call=call(CallKind.CHANGE)
+    )
+    said = w.text(told(move, books=w.books(w.RETURNING), machine=before))
+    assert "Remove DirectPath IO 0000:5e:00.0 (T4-2)" in said
+    assert "Reserve all guest memory off, Reservation 2048 MB, as it was before" in said
+
+
+@pytest.mark.parametrize(
+    ("mode", "click", "command"),
+    [
+        (Mode.DYNAMIC, "Dynamic DirectPath IO 10de:1eb8, label t4-pool", ""),
+        (Mode.VGPU, "NVIDIA GRID vGPU, profile T4", "govc gpu.vm.add -vm vm-r -profile T4"),
+    ],
+)
+def test_devices_that_name_no_card_are_asked_for_by_label_or_profile(mode: Mode, click: str, command: str) -> None:
+    card = replace(w.cards()["T4-3"], mode=mode, ids="10de:1eb8", label="t4-pool")
+    books = replace(WORLD, cards={**WORLD.cards, "T4-3": card})
+    reply = told(w.move(MoveState.CHANGING, call=call(CallKind.CHANGE), off_at=w.NOW), books=books)
+    assert click in w.text(reply) and (not command or command in shell(reply))
+
+
+@pytest.mark.parametrize("name", ["x'; rm -rf ~; '", "$(reboot)", "-force", "a`b`", "‘x’", "vm r"])
+def test_a_name_never_becomes_a_command(name: str) -> None:
+    """PowerShell finds the machine by its id; a name is one quoted word."""
+    import shlex
+
+    reply = told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)), machine=replace(w.R, name=name, uuid="5-'x"))
+    for line in shell(reply):
+        if line.startswith("govc "):
+            found = shlex.split(line)
+            assert (
+                name in found
+                and found[0] == "govc"
+                and (name[0] != "-" or found[found.index(name) - 1] in ("--", "-vm"))
+            )
+        else:
+            assert (name not in line and "5-x" in line) or "$vm" in line
+
+
+def test_it_stays_on_when_its_time_is_over_and_nobody_came() -> None:
+    reply = told(w.move(MoveState.UNDOING, undo=True, reason="the agreed time was over", call=call(CallKind.SHUTDOWN)))
+    assert lines(reply)[0] == "Not any more, please: vm-r stays on" and shell(reply) == []
+
+
+def test_watch_says_what_it_would_do_and_that_it_does_not() -> None:
+    reply = told(w.move(MoveState.PLANNED), WATCH)
+    assert lines(reply)[0] == "At the level act I would restart vm-r now"
+    assert "I only watch (level watch) and send nothing" in w.text(reply)
+
+
+def test_the_channel_reads_who_does_it() -> None:
+    for kind, part in (
+        (
+            CallKind.SHUTDOWN,
+            "An admin, or its owner, shuts vm-r down by hand until today 15:15; still on then, it stays on.",
+        ),
+        (CallKind.CHANGE, "An admin changes its cards by hand until today 15:15."),
+        (CallKind.POWER_ON, "An admin, or its owner, starts vm-r by hand."),
+    ):
+        state = {CallKind.SHUTDOWN: MoveState.STOPPING, CallKind.CHANGE: MoveState.CHANGING}.get(
+            kind, MoveState.STARTING
+        )
+        reply = words.move_message(w.move(state, call=call(kind)), WORLD, w.NOW, HANDS)
+        check(reply)
+        assert part in w.text(reply) and ", by hand" in lines(reply)[0]
+    steps = (Step(w.NOW, "off"),)
+    news = News(NewsKind.STAYS_OFF, w.BOB.id, move=w.move(MoveState.STARTING, call=call(CallKind.POWER_ON), off_at=w.NOW, steps=steps, alarmed=("again",)), machine=w.R)  # fmt: skip
+    assert "it waits for an admin's hand" in w.text(words.news(news, WORLD, w.NOW, HANDS))
