@@ -65,6 +65,9 @@ LINK_DEAD_S = 90.0
 """Real seconds without a Slack connection after which the process ends, so that its supervisor starts it anew."""
 
 
+CONNECT_S = 10.0
+"""Real seconds in which a vCenter has to take a login, where somebody sits and waits for what is found."""
+
 GOOD_OLD_S = 60.0
 """Real seconds since the last good round after which the bot is not ready any more."""
 
@@ -251,7 +254,10 @@ def look_into(path: Path) -> Report:
         bind=settings.web.bind,
         secrets=frozenset(found.values()) | {password_in(settings.store.url)},
     )
-    return doctor.examine(eyes, wanted_of(settings, path), mistakes, clock.real)
+    wanted = wanted_of(settings, path)
+    if not any("vcenter" in line for line in mistakes):
+        wanted = replace(wanted, vcenters=frozenset(settings.vcenter))
+    return doctor.examine(eyes, wanted, mistakes, clock.real)
 
 
 def wanted_of(settings: Settings, path: Path) -> Wanted:
@@ -309,7 +315,7 @@ def _site_eye(
         (vcenter,) = vcenters_of(one)
         machines = tuple(m for m in base.machines if m.vcenter == name)
         asked = Questions(machines, tuple(role.ACT), role.TOO_MUCH, tuple(settings.kinds))
-        return look_into_vcenter(replace(vcenter, connect_s=10.0, answer_s=20.0), clock, asked)
+        return look_into_vcenter(replace(vcenter, connect_s=CONNECT_S, answer_s=2 * CONNECT_S), clock, asked)
 
     return look
 

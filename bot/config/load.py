@@ -186,6 +186,7 @@ class Settings(BaseSettings):
             "working_end": end,
             "night_start": self.site.night[0],
             "night_end": self.site.night[1],
+            "blackout": tuple(one.in_zone(self.site.zone) for one in self.site.blackout),
             "command": self.slack.command,
             "level": self.site.level,
             "kinds": self.kinds,

@@ -27,7 +27,8 @@ from bot.local.vcenter.start import start_in_thread as start_vcenter
 from bot.service.setup.findings import Finding, Report
 
 CARD, OTHER = "0000:3b:00.0", "0000:5e:00.0"
-OURS = ("vm-python", "vm-r")
+OURS = ("vm-python", "vm-r", "vm-train")
+RUNNING = OURS[:2]
 PASSWORD = "the-password-of-the-site"
 BOT_TOKEN, APP_TOKEN = "xoxb-local", "xapp-local"
 
@@ -144,8 +145,17 @@ class Site:
         vm = self.vcenter.world.inventory.vm(name)
         return Machine(self.vcenter.world.uuid_of(vm), name, "lab", ("U0ADA",))
 
+    def start(self, name: str) -> None:
+        """On, with its Tools running."""
+        self.hands.power(name, "on")
+        vm = self.vcenter.world.inventory.vm(name)
+        end = time.monotonic() + 10
+        while vm.props["guest"].toolsRunningStatus != "guestToolsRunning":
+            assert time.monotonic() < end, "its Tools never came"
+            time.sleep(0.01)
+
     def furnish(self) -> None:
-        """Two machines, registered, on, heard a moment ago."""
+        """Three machines, registered, two of them on; heard a moment ago."""
         with self.store() as store:
             machines = [self.machine(name) for name in OURS]
             with store.transaction() as transaction:
@@ -170,8 +180,8 @@ def whole(folder: Path, port: int) -> Iterator[Site]:
         site = Site(folder, slack, vcenter, {"web": port})
         site.write()
         site.furnish()
-        for name in OURS:
-            site.hands.power(name, "on")
+        for name in RUNNING:
+            site.start(name)
         yield site
 
 

@@ -90,13 +90,22 @@ def _file(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
     """What SQLite says of the file itself."""
     with plain_words(facts.where), closing(_open(path)) as base:
         wal = str(base.execute("PRAGMA journal_mode").fetchone()[0]).lower() == "wal"
-        if path.stat().st_size >> 20 <= SEARCHED_MB and base.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        if path.stat().st_size >> 20 <= SEARCHED_MB and not _sound(base):
             text = f"the database {path} is damaged: stop the bot, and bring back a copy with `gpubot db restore`"
             return replace(facts, trouble=text, kind="damaged")
         broken = tuple(sorted({str(row[0]) for row in base.execute("PRAGMA foreign_key_check")}))
         base.execute("BEGIN IMMEDIATE")
         base.execute("ROLLBACK")
     return replace(facts, wal=wal, broken_links=broken)
+
+
+def _sound(base: sqlite3.Connection) -> bool:
+    try:
+        return bool(base.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.DatabaseError as error:
+        if "malformed" in str(error):
+            return False
+        raise
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -219,14 +219,15 @@ def _blockers(
             found[one.uuid] = ("its host has no card",)
         elif host.connected and not host.maintenance and (card := _some_card(host, one, seen.machines)) is not None:
             step = LabStep(one.vcenter, one.uuid, CallKind.CHANGE, put=(card,))
-            said = [
-                line
-                for line in dry_run(step)
-                if line != NO_TOOLS.format(vm=one.name) and "is in the settings of" not in line
-            ]
+            said = [line for line in dry_run(step) if not _told_elsewhere(line, one)]
             if said:
                 found[one.uuid] = tuple(said)
     return found
+
+
+def _told_elsewhere(line: str, one: SeenMachine) -> bool:
+    """Tools and rights have findings of their own; and any card stands for all, so that somebody has it does not matter."""
+    return line == NO_TOOLS.format(vm=one.name) or line.startswith("the role of ") or "is in the settings of" in line
 
 
 def _some_card(host: SeenHost, one: SeenMachine, machines: Iterable[SeenMachine]) -> Assignment | None:

@@ -106,7 +106,7 @@ def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Ca
         fine += [] if trouble else [f"web server: {eyes.bind} " + ("is the bot's" if base.running else "is free")]
         found += trouble
     if not base.trouble:
-        about = judge_machines.machines(base, heard, frozenset(eyes.vcenters))
+        about = judge_machines.machines(base, heard, wanted)
         about += judge_machines.guests(base, heard, wanted, eyes.now())
         if base.machines and not about:
             fine.append(f"machines: {len(base.machines)} registered, each is there, could take a card and is heard")

@@ -118,6 +118,7 @@ class Wanted:
     command: str  # /gpu
     scopes: frozenset[str]  # that the manifest names
     kinds: Mapping[str, str]  # PCI ids -> kind
+    vcenters: frozenset[str] | None = None  # names in the settings; None: some could not be read
     dynamic: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # vCenter -> labels
     vgpu: frozenset[str] = frozenset()  # profiles that the settings name
     stale: timedelta = timedelta(minutes=5)  # a reading older than that says nothing

@@ -11,10 +11,11 @@ from bot.service.setup.findings import Finding, error, note, warning
 from bot.service.setup.judge_vcenter import listed
 
 
-def machines(base: DatabaseFacts, sites: Sequence[VCenterFacts], configured: frozenset[str]) -> list[Finding]:
-    """All machines. ``configured``: the names of the vCenters in the settings."""
+def machines(base: DatabaseFacts, sites: Sequence[VCenterFacts], wanted: Wanted) -> list[Finding]:
+    """All machines."""
     found: list[Finding] = []
-    for name in sorted({m.vcenter for m in base.machines} - configured):
+    named = {m.vcenter for m in base.machines}
+    for name in sorted(named - wanted.vcenters) if wanted.vcenters is not None else ():
         lost = [m.name for m in base.machines if m.vcenter == name]
         what = f"{listed(lost)} is registered in vCenter {name}, which the settings do not name"
         found.append(
@@ -31,7 +32,11 @@ def _site(base: DatabaseFacts, site: VCenterFacts) -> list[Finding]:
     seen = {m.uuid: m for m in site.seen.machines}
     hosts = {h.id: h for h in site.seen.hosts}
     registered = [m for m in base.machines if m.vcenter == site.name]
-    found = [_gone(m) for m in registered if m.uuid not in seen]
+    found = []
+    nameless = {m.name for m in site.seen.machines if m.unknown and not m.uuid}
+    for machine in registered:
+        if machine.uuid not in seen:
+            found.append(_unreadable(machine.name) if machine.name in nameless else _gone(machine))
     for machine in registered:
         if (one := seen.get(machine.uuid)) is not None:
             found += _state(one) or _blocked(one, site)
@@ -58,9 +63,13 @@ def _state(one: SeenMachine) -> list[Finding]:
         what = f"{one.name} is suspended: no card can be put on or taken off"
         return [warning("machines.suspended", what, "resume it, or shut it down", one.name)]
     if one.unknown:
-        what = f"the settings of {one.name} cannot be read in vCenter (inaccessible, or its host is away)"
-        return [error("machines.unknown", what, "look at its host and its datastore", one.name)]
+        return [_unreadable(one.name)]
     return []
+
+
+def _unreadable(name: str) -> Finding:
+    what = f"the settings of {name} cannot be read in vCenter (inaccessible, or its host is away)"
+    return error("machines.unknown", what, "look at its host and its datastore", name)
 
 
 def _blocked(one: SeenMachine, site: VCenterFacts) -> list[Finding]:
