@@ -93,13 +93,17 @@ def test_the_lock_is_undone_also_when_a_hand_has_taken_the_card(bench: Bench) ->
 def test_the_lock_stays_while_a_device_remains_that_is_not_ours(bench: Bench) -> None:
     bench.act("vm-r", put=(CARD_1,))
     world = bench.inside.world
-    vgpu = vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu="grid_t4-8q")
-    with world.lock:
-        devices = world.inventory.vm("vm-r").props["config"].hardware.device
-        devices.append(vim.vm.device.VirtualPCIPassthrough(key=13007, backing=vgpu))
-    bench.act("vm-r", take=(CARD_1,), lock_memory=False, reservation_mb=0)
-    vm = bench.vm("vm-r")
-    assert vm.fixed == {} and vm.others == 1 and vm.locked
+    pci = vim.vm.device.VirtualPCIPassthrough
+    for backing in (pci.VmiopBackingInfo(vgpu="grid_t4-8q"), vim.vm.device.VirtualDevice.BackingInfo()):
+        bench.act("vm-r", put=(CARD_1,))
+        with world.lock:
+            devices = world.inventory.vm("vm-r").props["config"].hardware.device
+            devices.append(pci(key=13007, backing=backing))
+        bench.act("vm-r", take=(CARD_1,), lock_memory=False, reservation_mb=0)
+        vm = bench.vm("vm-r")
+        assert vm.fixed == {} and vm.has_devices and vm.locked
+        with world.lock:
+            world.inventory.vm("vm-r").props["config"].hardware.device.pop()
 
 
 # ---- the window for memory-mapped I/O -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The pure parts of the vSphere edge: addresses, backings, the choke point, and what a fault means."""
+"""The pure parts of the vSphere edge: addresses, backings, specs, and what a fault means. The choke point has a file of its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from bot.edges.vsphere import change, pci
 from bot.edges.vsphere.client import LostReplyError
 from bot.edges.vsphere.faults import About, real_text, translate
 from bot.edges.vsphere.machines import Vm, read_vm
+from bot.edges.vsphere.offers import Offer
 from bot.edges.vsphere.tasks import StillRunningError
-from bot.edges.vsphere.vmomi import FixedBacking, PciDevice, support, vim, vmodl
+from bot.edges.vsphere.vmomi import FixedBacking, PciDevice, vim, vmodl
 from bot.service.ports import Again, LabStep, NeedsPerson
 
 ABOUT = About("lab", "bot@vsphere.local", "vm-r", CallKind.CHANGE, ("0000:3b:00.0", "0000:5e:00.0"), ("0000:5e:00.0",))
@@ -80,13 +81,13 @@ def offer(address: str, device: int = 0x1EB8, vendor: int = 0x10DE) -> Any:
     [(0x1EB8, "1eb8"), (7864, "1eb8"), (0x20B5 - 0x10000, "20b5"), (-1, "ffff"), (0, "0"), (0x100, "100")],
 )
 def test_a_device_id_is_hex_of_sixteen_bits(device: int, text: str) -> None:
-    made = change.backing(offer("0000:3b:00.0", device))
+    made = change.backing(FixedCard(A), Offer({A: offer(A, device)}))
     assert made.deviceId == text
     assert (made.id, made.systemId, made.vendorId) == ("0000:3b:00.0", "5f-sys", 0x10DE)
 
 
 def test_the_signed_vendor_is_passed_on_unchanged() -> None:
-    assert change.backing(offer("0000:3b:00.0", vendor=-32634)).vendorId == -32634
+    assert change.backing(FixedCard(A), Offer({A: offer(A, vendor=-32634)})).vendorId == -32634
 
 
 def vm(*cards: str, **more: Any) -> Vm:
@@ -105,7 +106,7 @@ def step(put: tuple[str, ...] = (), take: tuple[str, ...] = (), **more: Any) -> 
 
 
 A, B, C = "0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0"
-OFFERED = {a: offer(a) for a in (A, B, C)}
+OFFERED = Offer({a: offer(a) for a in (A, B, C)})
 
 
 def test_new_devices_have_distinct_negative_keys_and_old_ones_the_servers() -> None:
@@ -124,14 +125,14 @@ def test_without_a_change_version_of_the_server_none_is_sent() -> None:
 
 def test_memory_is_given_back_in_one_spec_and_only_with_the_last_device() -> None:
     locked = {"config.memoryReservationLockedToMax": True, "config.memoryAllocation.reservation": 65536}
-    spec = change.decide(vm(A, **locked), step(take=(A,), lock_memory=False, reservation_mb=0), {}, None).spec
+    spec = change.decide(vm(A, **locked), step(take=(A,), lock_memory=False, reservation_mb=0), Offer(), None).spec
     assert spec.memoryReservationLockedToMax is False and spec.memoryAllocation.reservation == 0
     change.guard(spec)
-    spec = change.decide(vm(A, B, **locked), step(take=(A,), lock_memory=False, reservation_mb=0), {}, None).spec
+    spec = change.decide(vm(A, B, **locked), step(take=(A,), lock_memory=False, reservation_mb=0), Offer(), None).spec
     assert spec.memoryReservationLockedToMax is None and spec.memoryAllocation is None
-    spec = change.decide(vm(A, **locked), step(take=(A,), lock_memory=False), {}, None).spec
+    spec = change.decide(vm(A, **locked), step(take=(A,), lock_memory=False), Offer(), None).spec
     assert spec.memoryReservationLockedToMax is False and spec.memoryAllocation is None
-    spec = change.decide(vm(A, **locked), step(take=(A,)), {}, None).spec
+    spec = change.decide(vm(A, **locked), step(take=(A,)), Offer(), None).spec
     assert spec.memoryReservationLockedToMax is None
 
 
@@ -148,97 +149,6 @@ def test_settled_means_that_nothing_would_be_sent() -> None:
     assert not change.settled(vm(A, **locked), step(take=(A,)))
     assert not change.settled(vm(**locked), step(lock_memory=False))
     assert change.settled(vm(), step(lock_memory=False, reservation_mb=0))
-
-
-# ---- the choke point ----------------------------------------------------------------------------------------------
-
-
-def added(**more: Any) -> Any:
-    device = PciDevice(key=-1, backing=change.backing(offer(A)), **more)
-    return vim.vm.device.VirtualDeviceSpec(operation="add", device=device)
-
-
-FOREIGN: list[dict[str, Any]] = [
-    {"name": "other"},
-    {"annotation": "x"},
-    {"memoryMB": support.long(1024)},
-    {"numCPUs": 2},
-    {"firmware": "bios"},
-    {"cpuHotAddEnabled": False},
-    {"fixedPassthruHotPlugEnabled": True},
-    {"guestId": "x"},
-    {"extraConfig": [vim.option.OptionValue(key="isolation.tools.copy.disable", value="FALSE")]},
-    {"extraConfig": [vim.option.OptionValue(key="pciPassthru0.id", value="x")]},
-    {"memoryAllocation": vim.ResourceAllocationInfo(limit=support.long(5))},
-    {"memoryAllocation": vim.ResourceAllocationInfo(reservation=support.long(5), expandableReservation=True)},
-    {"cpuAllocation": vim.ResourceAllocationInfo(reservation=support.long(5))},
-    {"bootOptions": vim.vm.BootOptions(bootDelay=support.long(1))},
-    {"files": vim.vm.FileInfo(vmPathName="x")},
-]
-
-
-@pytest.mark.parametrize("fields", FOREIGN, ids=lambda f: "-".join(f))
-def test_the_choke_point_refuses_every_other_field(fields: dict[str, Any]) -> None:
-    with pytest.raises(change.ForeignFieldError, match="does not change"):
-        change.guard(vim.vm.ConfigSpec(deviceChange=[added()], **fields))
-
-
-def test_the_choke_point_knows_every_field_of_a_spec() -> None:
-    """No field of a ConfigSpec passes but the five, of whatever type it is."""
-    for info in vim.vm.ConfigSpec._GetPropertyList():
-        spec = vim.vm.ConfigSpec()
-        object.__setattr__(spec, info.name, "set")
-        if info.name not in change.SPEC_FIELDS:
-            with pytest.raises(change.ForeignFieldError):
-                change.guard(spec)
-
-
-def device_specs() -> list[Any]:
-    device = vim.vm.device
-    spec = device.VirtualDeviceSpec
-    vgpu = PciDevice(key=-1, backing=PciDevice.VmiopBackingInfo(vgpu="grid_t4-8q"))
-    group = vim.vm.device.VirtualDevice.DeviceGroupInfo(groupInstanceKey=1, sequenceId=0)
-    return [
-        spec(operation="remove", device=device.VirtualDisk(key=2000, capacityInKB=support.long(1))),
-        spec(
-            operation="remove", fileOperation="destroy", device=PciDevice(key=13000, backing=change.backing(offer(A)))
-        ),
-        spec(operation="add", fileOperation="create", device=PciDevice(key=-1, backing=change.backing(offer(A)))),
-        spec(operation="edit", device=PciDevice(key=13000, backing=change.backing(offer(A)))),
-        spec(operation="add", device=PciDevice(key=13000, backing=change.backing(offer(A)))),
-        spec(operation="remove", device=PciDevice(key=-1, backing=change.backing(offer(A)))),
-        spec(operation="add", device=vgpu),
-        spec(operation="remove", device=PciDevice(key=13000)),
-        added(deviceGroupInfo=group),
-    ]
-
-
-@pytest.mark.parametrize("number", range(9))
-def test_the_choke_point_refuses_every_other_device_change(number: int) -> None:
-    with pytest.raises(change.ForeignFieldError):
-        change.guard(vim.vm.ConfigSpec(deviceChange=[device_specs()[number]]))
-
-
-def test_the_choke_point_stands_before_the_only_call() -> None:
-    """Nothing leaves `send` that `guard` refuses, and nothing else calls ReconfigVM_Task."""
-
-    class Spy:
-        def send(self, call: Any) -> Any:
-            raise AssertionError("sent")
-
-    spy: Any = Spy()
-    with pytest.raises(change.ForeignFieldError):
-        change.send(spy, vm(A), vim.vm.ConfigSpec(name="other"))
-    with pytest.raises(AssertionError, match="sent"):
-        change.send(spy, vm(A), vim.vm.ConfigSpec(deviceChange=[added()]))
-
-
-def test_reconfigure_is_called_in_one_place(repo: Any) -> None:
-    room = repo / "bot" / "edges" / "vsphere"
-    calls = [
-        path.name for path in room.glob("*.py") for line in path.read_text().splitlines() if ".ReconfigVM_Task(" in line
-    ]
-    assert calls == ["change.py"]
 
 
 # ---- faults -------------------------------------------------------------------------------------------------------

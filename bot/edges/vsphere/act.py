@@ -8,59 +8,35 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.model import CallKind, Power
-from bot.edges.vsphere import change, power, tasks
-from bot.edges.vsphere.change import Targets
+from bot.domain.model import Assignment, CallKind, DynamicCard, FixedCard, Power
+from bot.edges.vsphere import change, offered, power, tasks
 from bot.edges.vsphere.client import Client, LostReplyError
-from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.faults import About, real_text, translate
-from bot.edges.vsphere.look import Memory
-from bot.edges.vsphere.machines import FULL_PATHS, HOST_PATHS, HostRow, Vm, read_host, read_vm
+from bot.edges.vsphere.hosts import HostRow
+from bot.edges.vsphere.look import fitting, is_card
+from bot.edges.vsphere.machines import Vm, read_vm
+from bot.edges.vsphere.offers import Offer
+from bot.edges.vsphere.reading import Around, Site, around, find, host_of
 from bot.edges.vsphere.vmomi import DataObject, Fault, Ref, vim, vmodl
-from bot.service.ports import Again, Before, LabStep, NeedsPerson
+from bot.service.ports import Again, Before, LabError, LabStep, NeedsPerson
 
 log = logging.getLogger(__name__)
+IDS_TEXT = r"system ?id|device ?id|vendor ?id"
+STARTS: tuple[type[Exception], ...] = (
+    vim.fault.VmConfigFault,
+    vim.fault.InsufficientResourcesFault,
+    vim.fault.NoCompatibleHost,
+    vim.fault.ResourceInUse,
+)
+"""Faults of a start that are looked into."""
 TRIES = 4  # of a call that met somebody else's change or task
-PATIENCE = {r"already in use|in use by": 5, r"not a (?:valid )?passthrough device": 1}
-"""Texts of a refused start that may be over soon -> how often in a row they are met with "again"."""
 
 
-class Refusals:
-    """Refused starts in a row, by machine and text."""
-
-    def __init__(self) -> None:
-        """None yet."""
-        self._lock = threading.Lock()
-        self._met: dict[str, tuple[str, int]] = {}
-
-    def count(self, uuid: str, said: str) -> int:
-        """One more; how many in a row with these words."""
-        with self._lock:
-            before, number = self._met.get(uuid, ("", 0))
-            self._met[uuid] = (said, number + 1 if said == before else 1)
-            return self._met[uuid][1]
-
-    def clear(self, uuid: str) -> None:
-        """It started."""
-        with self._lock:
-            self._met.pop(uuid, None)
-
-
-@dataclass(frozen=True)
-class Site:
-    """What every act on one vCenter needs."""
-
-    vcenter: VCenter
-    memory: Memory
-    targets: Targets
-    real: Callable[[], float]
-    refusals: Refusals
-    more: frozenset[str] = frozenset()  # ids that count as GPUs besides NVIDIA's
+JOINT: tuple[type[Exception], ...] = (vim.fault.VmConfigFault, vmodl.fault.InvalidArgument, vmodl.fault.NotSupported)
+"""Faults with which a server may refuse equal devices in one task that it takes one after the other."""
 
 
 class Act:
@@ -85,47 +61,50 @@ class Act:
         met: DataObject = None
         words = ""
         for _ in range(TRIES):
-            vm = self._read(client)
+            near = self._read(client)
             try:
-                return self._once(client, vm)
+                return self._once(client, near)
             except vim.fault.NotAuthenticated:
                 raise
             except vim.fault.ConcurrentAccess as fault:
                 met = fault
-                log.info("%s: changed by somebody else meanwhile, reading it again", vm.name)
+                log.info("%s: changed by somebody else meanwhile, reading it again", near.vm.name)
             except vim.fault.TaskInProgress as fault:
                 met = fault
                 words = self._await_foreign(client, fault.task)
                 if words:
-                    raise Again(f"{vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
+                    raise Again(f"{near.vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
             except vim.fault.InvalidDeviceSpec as fault:
                 if self._stale or not self.step.put_pci:
-                    self._judge(client, fault)
-                    return self.before
+                    return self._judge(client, fault)
                 met, self._stale = fault, True
-                self.site.targets.drop(vm.host)
+                self.site.targets.drop(near.vm.host)
             except Fault as fault:
-                self._judge(client, fault)
-                return self.before
+                return self._judge(client, fault)
             except LostReplyError as error:
-                if not self._settled(self._read(client)):
+                if not self._settled(self._read(client).vm):
                     raise error
                 return self.before
         raise translate(met, self.about)
 
-    def _judge(self, client: Client, fault: Exception) -> None:
+    def _judge(self, client: Client, fault: Exception) -> Before | None:
         """A refusal, seen together with what the machine looks like now; return if the effect is there all the same."""
-        vm = self._read(client)
-        if self._settled(vm):
-            return
-        if self.step.kind is CallKind.CHANGE and vm.power is not Power.OFF:
+        near = self._read(client)
+        if self._settled(near.vm):
+            return self.before
+        if self.step.kind is CallKind.CHANGE and near.vm.power is not Power.OFF:
             # Which fault a change of a running machine meets is not documented: its state says it better.
-            raise Again(f"{vm.name} is not off any more; it was started meanwhile", timedelta(seconds=15)) from fault
+            raise Again(
+                f"{near.vm.name} is not off any more; it was started meanwhile", timedelta(seconds=15)
+            ) from fault
+        if self.step.kind is CallKind.CHANGE and isinstance(fault, JOINT) and change.pieces(self.step):
+            return self._one_by_one(client, fault)
         raise fault
 
     # -- one try --------------------------------------------------------------
 
-    def _once(self, client: Client, vm: Vm) -> Before | None:
+    def _once(self, client: Client, near: Around) -> Before | None:
+        vm = near.vm
         if self._settled(vm):
             return self._found(vm)
         if why := power.obstacle(vm):
@@ -133,7 +112,8 @@ class Act:
         if not vm.connected or not vm.readable or vm.power is None:
             raise Again(f"vCenter {self.site.vcenter.name} cannot see {vm.name} now", timedelta(seconds=60))
         if self.step.kind is CallKind.CHANGE:
-            return self._change(client, vm)
+            change.check(vm, self.step)
+            return self._change(client, near, self.step)
         self._power(client, vm)
         return None
 
@@ -144,54 +124,100 @@ class Act:
 
     def _found(self, vm: Vm) -> Before | None:
         """The effect is there already. What was before a card came that an earlier process put on is not known any more."""
-        if self.step.kind is CallKind.CHANGE and self.before is None and not self.step.put_pci:
+        if self.step.kind is CallKind.CHANGE and self.before is None and not self.step.put:
             self.before = Before(vm.reservation_mb, vm.locked)
         return self.before
 
-    def _change(self, client: Client, vm: Vm) -> Before | None:
+    # -- devices --------------------------------------------------------------
+
+    def _change(self, client: Client, near: Around, step: LabStep) -> Before | None:
+        """``step``, which is the one that was asked for or a piece of it, in one task, and read back."""
+        vm = near.vm
         if vm.power is not Power.OFF:
             raise Again(f"{vm.name} is not off, and cards can only be changed while it is", timedelta(seconds=15))
         if self.before is None:  # a later try may find what an earlier one did
             self.before = Before(vm.reservation_mb, vm.locked)
-        puts = [address for address in self.step.put_pci if address not in vm.fixed]
-        host, offered = None, {}
-        if puts:
-            host = self._host(client, vm)
-            check_cards(vm, host, puts)
-            self._check_holders(client, vm, puts)
-            offered = self._offered(client, vm, puts)
-        plan = change.decide(vm, self.step, offered, host)
-        self.about = About(
-            self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple({*vm.fixed, *puts}), plan.order
-        )
-        tasks.wait(client, change.send(client, vm, plan.spec), self.site.vcenter.task_s, self.site.real)
-        if lacks := change.unmade(self._read(client), self.step):
-            raise Again(f"vCenter says that {vm.name} is changed, but {lacks}", timedelta(seconds=15))
-        log.info("%s: took off %s, put on %s", vm.name, list(self.step.take_pci), puts)
+        puts = change.to_put(vm, step)
+        offer = self._may_have(client, near, puts) if puts else Offer()
+        plan = change.decide(vm, step, offer, near.host)
+        fixed = (one.pci for one in puts if isinstance(one, FixedCard))
+        self.about = replace(self.about, vm=vm.name, cards=tuple({*vm.fixed, *fixed}), order=plan.order)
+        task = change.send(client, vm, plan.spec)
+        row = tasks.wait(client, task, self.site.vcenter.task_s, self.site.real, (vm.ref, change.BACK_PATHS))
+        # Seen while waiting, if vCenter told it together with the end of the task; else read.
+        if change.unmade(read_vm(vm.ref, row, self.site.known.more), step):
+            lacks = change.unmade(self._read(client).vm, step)
+            if lacks:
+                raise Again(f"vCenter says that {vm.name} is changed, but {lacks}", timedelta(seconds=15))
+        log.info("%s: took off %s, put on %s", vm.name, [*map(change.words, step.take)], [*map(change.words, puts)])
         return self.before
 
-    def _offered(self, client: Client, vm: Vm, puts: list[str]) -> dict[str, DataObject]:
-        offered = self.site.targets.of(client, vm)
-        if not set(puts) <= offered.keys():
+    def _one_by_one(self, client: Client, refused: Exception) -> Before | None:
+        """Equal devices that vCenter refused together, each in a task of its own; none of them stays if one is refused."""
+        log.info("%s: refused together, one after the other then: %s", self.about.vm, real_text(refused))
+        try:
+            for piece in change.pieces(self.step):
+                near = self._read(client)
+                change.check(near.vm, piece)
+                self._change(client, near, piece)
+        except vim.fault.NotAuthenticated:
+            raise
+        except (Fault, LostReplyError, tasks.StillRunningError, LabError):
+            self._take_back(client)
+            raise
+        return self.before
+
+    def _take_back(self, client: Client) -> None:
+        """Take off what a part of the step put on. What cannot be taken off is seen in the next look."""
+        vm, before = self._read(client).vm, self.before or Before(0, False)
+        back = change.way_back(vm, self.step, before.locked, before.reservation_mb)
+        if not change.to_take(vm, back) or vm.power is not Power.OFF:
+            return
+        try:
+            task = change.send(client, vm, change.decide(vm, back, Offer(), None).spec)
+            tasks.wait(client, task, self.site.vcenter.task_s, self.site.real)
+        except vim.fault.NotAuthenticated:
+            raise
+        except (Fault, LostReplyError, tasks.StillRunningError) as error:
+            log.warning("%s: what was put on could not be taken off again: %s", vm.name, error)
+
+    def _may_have(self, client: Client, near: Around, puts: list[Assignment]) -> Offer:
+        """What the host offers for ``puts``; an error in words if it does not, or if another machine's settings have it."""
+        vm, host = near.vm, near.host
+        if host is None:
+            raise Again(f"{vm.name} is on no host now", timedelta(seconds=60))
+        if not host.connected:
+            raise Again(f"host {host.name} is not connected to vCenter", timedelta(seconds=60))
+        if host.maintenance:
+            raise Again(f"host {host.name} is in maintenance", timedelta(seconds=60))
+        old = fitting(client, self.site.known).old
+        if lacks := offered.lacks(offered.Scene(vm, host, old), puts):
+            raise NeedsPerson("; ".join(lack.words for lack in lacks), lacks[0].card if len(lacks) == 1 else "")
+        fixed = [one.pci for one in puts if isinstance(one, FixedCard)]
+        for other in near.others:  # no card into two machines' settings, also if a hand was faster than the last look
+            if other.host in ("", vm.host) and (both := sorted(other.fixed.keys() & set(fixed))):
+                raise Again(f"{', '.join(both)} is still in the settings of {other.name}", timedelta(seconds=30))
+        return self._offer(client, vm, fixed) if fixed else Offer()
+
+    def _offer(self, client: Client, vm: Vm, fixed: list[str]) -> Offer:
+        offer = self.site.targets.of(client, vm)
+        if not set(fixed) <= offer.passed.keys():
             self.site.targets.drop(vm.host)
-            offered = self.site.targets.of(client, vm)
-        if absent := sorted(set(puts) - offered.keys()):
+            offer = self.site.targets.of(client, vm)
+        if absent := sorted(set(fixed) - offer.passed.keys()):
             # Listed by the host and active, but not offered: whether a card in use is offered is not documented.
             raise Again(f"the host of {vm.name} does not offer {', '.join(absent)} now", timedelta(seconds=30))
-        return offered
+        return offer
 
-    def _check_holders(self, client: Client, vm: Vm, puts: list[str]) -> None:
-        """No card into two machines' settings, also if a hand was faster than the last look."""
-        for ref, row in client.all(vim.VirtualMachine, ("name", "config.hardware.device")):
-            other = read_vm(ref, row)
-            if other.ref._moId != vm.ref._moId and (both := sorted(other.fixed.keys() & set(puts))):
-                raise Again(f"{', '.join(both)} is still in the settings of {other.name}", timedelta(seconds=30))
+    # -- power ----------------------------------------------------------------
 
     def _power(self, client: Client, vm: Vm) -> None:
-        self.about = About(self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple(vm.fixed))
+        self.about = replace(self.about, vm=vm.name, cards=tuple(vm.fixed), order=())
         try:
             power.call(client, vm, self.step.kind, self.site.vcenter.task_s, self.site.real)
-        except vim.fault.GenericVmConfigFault as fault:
+        except vim.fault.NotAuthenticated:
+            raise
+        except STARTS as fault:
             self.site.targets.drop(vm.host)  # the ids may be those of before a reinstallation
             if self.step.kind is CallKind.POWER_ON:
                 self._blocked(client, vm, fault)
@@ -204,8 +230,9 @@ class Act:
         A card that another machine runs with is nobody's fault but that machine's, and one that is being let go comes free.
         A card that the host lost for a moment (its reset looks like a hot plug to some servers) is asked for once more.
         """
-        said = real_text(fault)
-        for address, moid in self._host(client, vm).bound.items():
+        said, host = real_text(fault), host_of(client, vm, self.site.known)
+        self.about = replace(self.about, cards=tuple({*vm.fixed, *could_get(vm, host)}))
+        for address, moid in host.bound.items():
             if address in vm.fixed and moid != vm.ref._moId:
                 holder = self._holder(client, moid)
                 if holder is None:
@@ -213,11 +240,24 @@ class Act:
                 if holder.power is Power.ON:
                     raise NeedsPerson(f"{vm.name} cannot start: {holder.name} runs with card {address}") from fault
                 raise Again(f"card {address} is not let go by {holder.name} yet", timedelta(seconds=15)) from fault
-        limit = PATIENCE.get(next((p for p in PATIENCE if re.search(p, said, re.IGNORECASE)), ""), 0)
-        if self.site.refusals.count(vm.uuid, said) <= limit:
+        gone = sorted(a for a in vm.fixed.keys() - host.by_address.keys() if is_card(a, vm.fixed[a], set()))
+        if gone and host.connected and host.cards:
+            raise NeedsPerson(moved(vm, host, gone[0]), gone[0]) from fault
+        if self.site.refusals.once_more(vm.uuid, said):
             raise Again(
                 f"vCenter did not start {vm.name}, and it is asked once more: {said}", timedelta(seconds=15)
             ) from fault
+        if re.search(IDS_TEXT, said, re.IGNORECASE):
+            self._log_backings(client, vm)
+
+    def _log_backings(self, client: Client, vm: Vm) -> None:
+        """Both sides of ids that do not fit, for whoever has to find out why."""
+        passed = self.site.targets.of(client, vm).passed
+        for address, device in vm.fixed.items():
+            fresh = change.backing(FixedCard(address), Offer(passed)) if address in passed else None
+            log.warning(
+                "%s: card %s has %s, and its host offers %s", vm.name, address, ids_of(device.backing), ids_of(fresh)
+            )
 
     def _holder(self, client: Client, moid: str) -> Vm | None:
         ref = vim.VirtualMachine(moid)
@@ -242,61 +282,42 @@ class Act:
 
     # -- reads ----------------------------------------------------------------
 
-    def _read(self, client: Client) -> Vm:
-        vm = find(client, self.site.memory, self.step.machine)
-        if vm is None:
-            raise NeedsPerson(f"this machine is not in vCenter {self.site.vcenter.name} any more ({self.step.machine})")
-        self.about = About(
-            self.about.vcenter, self.about.user, vm.name, self.step.kind, tuple(vm.fixed), self.about.order
-        )
-        return vm
-
-    def _host(self, client: Client, vm: Vm) -> HostRow:
-        return host_of(client, vm, self.site.more)
-
-
-def host_of(client: Client, vm: Vm, more: frozenset[str] = frozenset()) -> HostRow:
-    """The host that a VM is on."""
-    if not vm.host:
-        raise Again(f"{vm.name} is on no host now", timedelta(seconds=60))
-    ref = vim.HostSystem(vm.host)
-    return read_host(ref, client.one(ref, HOST_PATHS), more)
-
-
-def check_cards(vm: Vm, host: HostRow, puts: list[str]) -> None:
-    """Every card to be put on is on the machine's host and really passed through."""
-    if not host.connected:
-        raise Again(f"host {host.name} is not connected to vCenter", timedelta(seconds=60))
-    if host.maintenance:
-        raise Again(f"host {host.name} is in maintenance", timedelta(seconds=60))
-    listed = {card.pci: card for card in host.cards}
-    for address in puts:
-        if address not in listed:
-            raise NeedsPerson(f"host {host.name}, on which {vm.name} is, has no card {address}", address)
-        if not listed[address].active:
-            raise NeedsPerson(f"passthrough of card {address} is not active on host {host.name}", address)
-
-
-def find(client: Client, memory: Memory, uuid: str) -> Vm | None:
-    """A machine by its instance UUID: where it was last seen, else where vCenter's index has it; None: gone."""
-    if moid := memory.moid(uuid):
-        ref = vim.VirtualMachine(moid)
-        try:
-            vm = read_vm(ref, client.one(ref, FULL_PATHS))
-        except vmodl.fault.ManagedObjectNotFound:
-            pass  # registered anew under another id, perhaps
+    def _read(self, client: Client) -> Around:
+        """The machine as it is now; with its host and its neighbours if something is to be put on."""
+        if self.step.kind is CallKind.CHANGE and self.step.put:
+            near = around(client, self.site, self.step.machine)
         else:
-            if vm.uuid == uuid or (not vm.uuid and not vm.readable):
-                return _alive(client, vm)
-    found = client.ask(lambda: client.content.searchIndex.FindByUuid(None, uuid, True, True))
-    if found is None:
-        return None
-    ref = vim.VirtualMachine(found._moId)
-    vm = read_vm(ref, client.one(ref, FULL_PATHS))
-    return _alive(client, vm) if vm.uuid == uuid else None
+            vm = find(client, self.site, self.step.machine)
+            near = Around(vm) if vm is not None else None
+        if near is None:
+            raise NeedsPerson(f"this machine is not in vCenter {self.site.vcenter.name} any more ({self.step.machine})")
+        self.about = replace(self.about, vm=near.vm.name, cards=tuple(near.vm.fixed))
+        return near
 
 
-def _alive(client: Client, vm: Vm) -> Vm:
-    """With references that can be called."""
-    browser = vim.EnvironmentBrowser(vm.browser._moId, client.stub) if vm.browser is not None else None
-    return replace(vm, ref=vim.VirtualMachine(vm.ref._moId, client.stub), browser=browser)
+def could_get(vm: Vm, host: HostRow) -> set[str]:
+    """The cards that the devices of a machine may be that name none."""
+    cards = [
+        card
+        for one, _ in vm.unplaced
+        for card in (
+            host.dynamic(one.ids, one.label) if isinstance(one, DynamicCard) else host.sharing_cards(one.profile)
+        )
+    ]
+    return {card.pci for card in cards}
+
+
+def moved(vm: Vm, host: HostRow, address: str) -> str:
+    """In words: a card is not where it was."""
+    here = ", ".join(sorted(host.by_address))
+    return (
+        f"{vm.name} has card {address} in its settings, and {host.name} has none there any more; its cards are at {here} now. "
+        "Addresses may change when a host restarts with other hardware: the card is to be taken off and put on again"
+    )
+
+
+def ids_of(backing: DataObject) -> str:
+    """What a fixed backing says, for the log."""
+    if backing is None:
+        return "nothing"
+    return f"device {backing.deviceId}, vendor {backing.vendorId}, system {backing.systemId}"

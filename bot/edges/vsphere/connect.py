@@ -24,6 +24,7 @@ from bot.edges.vsphere.stub import Stub, Transport
 from bot.edges.vsphere.vmomi import Fault, support, vim
 from bot.service.ports import Again
 
+POOL = 64  # kept connections: a look, its neighbours, and each machine that moves
 MAX_VERSIONS = 1 << 20  # bytes of the list of versions; the real one has a few hundred
 
 
@@ -40,6 +41,8 @@ class VCenter:
     answer_s: float = 60.0  # seconds of silence after which a call is given up; more than a long poll (30)
     task_s: float = 120.0  # seconds to wait for a task of ours
     foreign_s: float = 20.0  # seconds to wait for somebody else's task
+    dynamic: frozenset[str] = frozenset()  # labels of the cards that are given by Dynamic DirectPath I/O
+    tasks: int = 40  # calls that change something, under way at once
 
     def endpoint(self) -> tuple[str, int]:
         """Host and port; 443 if none is named."""
@@ -185,22 +188,24 @@ class _Way:
     def _login(self, endpoint: tuple[str, int], context: ssl.SSLContext, version: str) -> Client:
         host, port = endpoint
         stub = Stub(
-            host=host, port=port, path="/sdk", version=version, sslContext=context, poolSize=32,
+            host=host, port=port, path="/sdk", version=version, sslContext=context, poolSize=POOL,
             httpConnectionTimeout=self.vcenter.answer_s,
         )  # fmt: skip
         instance = vim.ServiceInstance("ServiceInstance", stub)
         try:
-            return Client(self.vcenter.user, stub, instance, self._enter(instance))
+            content, key = self._enter(instance)
+            return Client(self.vcenter.user, stub, instance, content, key)
         except NoConnection:
             stub.DropConnections()
             raise
 
-    def _enter(self, instance: Any) -> Any:
+    def _enter(self, instance: Any) -> tuple[Any, str]:
+        """The service content, and the key of the session."""
         try:
             content = instance.RetrieveContent()
             if content is None or content.sessionManager is None:
                 raise self._fail("it answers, but not as a vCenter does")
-            content.sessionManager.Login(userName=self.vcenter.user, password=self.vcenter.password)
+            session = content.sessionManager.Login(userName=self.vcenter.user, password=self.vcenter.password)
         except vim.fault.InvalidLogin as error:
             raise self._fail(f"user {self.vcenter.user} or its password is wrong", lasting=True) from error
         except vim.fault.NoPermission as error:
@@ -209,7 +214,7 @@ class _Way:
             raise self._fail(f"refused ({error.msg})") from error
         except Transport as error:
             raise self._fail(f"no answer ({_reason(error)})") from error
-        return content
+        return content, str(getattr(session, "key", None) or "")
 
 
 def choose_version(body: bytes, fail: Callable[[str], Exception]) -> str:

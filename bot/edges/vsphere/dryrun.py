@@ -5,50 +5,72 @@ Called by `lab`. Nothing found does not promise that vCenter accepts it; a power
 
 from __future__ import annotations
 
-import re
+import logging
+from collections.abc import Sequence
 
-from bot.domain.model import CallKind, Power
-from bot.edges.vsphere.act import Site, find, host_of
+from bot.domain.model import Assignment, CallKind, FixedCard, Power, Vgpu
+from bot.domain.vgpu import computes
+from bot.edges.vsphere import change
 from bot.edges.vsphere.client import Client
-from bot.edges.vsphere.look import is_card
-from bot.edges.vsphere.machines import HostRow, Vm, read_vm
+from bot.edges.vsphere.faults import translate_read
+from bot.edges.vsphere.hosts import HostRow
+from bot.edges.vsphere.look import fitting, is_card
+from bot.edges.vsphere.machines import Vm, grouped
+from bot.edges.vsphere.offered import Scene, lacks
 from bot.edges.vsphere.power import NO_TOOLS, obstacle
-from bot.edges.vsphere.vmomi import vim
-from bot.service.ports import Again, LabStep
+from bot.edges.vsphere.reading import Around, Site, around
+from bot.edges.vsphere.vmomi import Fault, vim
+from bot.service.ports import LabStep, NeedsPerson
 
+log = logging.getLogger(__name__)
 OLDEST = 13  # hardware version: the first that knows the window for 64-bit MMIO (ESXi 6.5)
-OTHERS_PATHS = (
-    "name", "config.instanceUuid", "config.hardware.device", "runtime.host", "runtime.powerState",
-    "config.memoryAllocation.reservation",
-)  # fmt: skip
+
+NEEDS = {
+    "VirtualMachine.Config.AddRemoveDevice": (CallKind.CHANGE,),
+    "VirtualMachine.Config.Resource": (CallKind.CHANGE,),
+    "VirtualMachine.Interact.PowerOn": (CallKind.CHANGE, CallKind.POWER_ON),
+    "VirtualMachine.Interact.PowerOff": (CallKind.CHANGE, CallKind.SHUTDOWN, CallKind.HARD_STOP),
+}
+"""Privilege -> the steps that need it. A change is the middle of a power cycle."""
+ADVANCED = "VirtualMachine.Config.AdvancedConfig"  # to write the MMIO keys, if they are to be
 
 
 def dry_run(client: Client, site: Site, step: LabStep) -> list[str]:
     """All blockers of ``step``; [] none known."""
-    vm = find(client, site.memory, step.machine)
-    if vm is None:
+    near = around(client, site, step.machine, hosts=True)
+    if near is None:
         return [f"this machine is not in vCenter {site.vcenter.name} any more"]
+    vm, host = near.vm, near.host
     found = [why] if (why := obstacle(vm)) else []
     if not vm.readable or not vm.connected or vm.power is None:
         return [*found, f"vCenter cannot read the settings of {vm.name} now"]
-    try:
-        host = host_of(client, vm, site.more)
-    except Again as error:
-        return [*found, str(error)]
+    if host is None:
+        return [*found, f"{vm.name} is on no host now"]
     found += _host(host)
     if vm.power is Power.ON and not vm.tools and step.kind is not CallKind.HARD_STOP:
         found.append(NO_TOOLS.format(vm=vm.name))
+    needs = {name for name, kinds in NEEDS.items() if step.kind in kinds}
     if step.kind is CallKind.CHANGE:
-        gpus = {card.pci for card in host.cards}
-        found += [
-            f"card {a} of {vm.name} belongs to a device group, which the bot does not touch"
-            for a in step.take_pci
-            if a in vm.fixed
-            and getattr(vm.fixed[a], "deviceGroupInfo", None) is not None
-            and not is_card(a, vm.fixed[a], gpus)
-        ]
-        if puts := [a for a in step.put_pci if a not in vm.fixed]:
-            found += _machine(vm) + _cards(vm, host, puts) + _others(client, vm, host, puts)
+        found += _groups(vm, host, step)
+        if puts := change.to_put(vm, step):
+            found += _machine(vm)
+            found += _devices(client, site, near, puts)
+            found += _memory(near, host)
+            if change.mmio_options(vm, change.after(vm, step), host):
+                needs.add(ADVANCED)
+    return [*found, *_privileges(client, vm, sorted(needs))]
+
+
+def advice(vm: Vm) -> list[str]:
+    """What does not stand in the way, and may surprise later."""
+    found = []
+    if vm.hot_add:
+        found.append(
+            f"CPUs can be added to {vm.name} while it runs, which does not go with cards on some releases (VMware KB 89638); "
+            "the bot leaves it as it is"
+        )
+    if vm.snapshots:
+        found.append(f"{vm.name} has snapshots: going back to one brings back the devices that it had then")
     return found
 
 
@@ -58,37 +80,82 @@ def _host(host: HostRow) -> list[str]:
     return [f"host {host.name} is in maintenance"] if host.maintenance else []
 
 
+def _groups(vm: Vm, host: HostRow, step: LabStep) -> list[str]:
+    gpus = {card.pci for card in host.cards}
+    return [
+        f"card {a} of {vm.name} belongs to a device group, which the bot does not touch"
+        for a in step.take_pci
+        if a in vm.fixed and grouped(vm.fixed[a]) and not is_card(a, vm.fixed[a], gpus)
+    ]
+
+
 def _machine(vm: Vm) -> list[str]:
     found = []
     if vm.firmware and vm.firmware != "efi":
         found.append(f"{vm.name} boots with {vm.firmware.upper()}, and a card of this size needs EFI")
-    match = re.fullmatch(r"vmx-(\d+)", vm.hardware)
-    if match and int(match.group(1)) < OLDEST:
+    if 0 < vm.generation < OLDEST:
         found.append(f"the hardware version of {vm.name} is {vm.hardware}; upgrade it to vmx-{OLDEST} or newer")
     return found
 
 
-def _cards(vm: Vm, host: HostRow, puts: list[str]) -> list[str]:
-    listed = {card.pci: card for card in host.cards}
+def _devices(client: Client, site: Site, near: Around, puts: Sequence[Assignment]) -> list[str]:
+    """What the host does not give, what cannot compute, and what another machine's settings have."""
+    vm, host = near.vm, near.host
+    assert host is not None  # asked before
+    found = [why for one in dict.fromkeys(puts) if (why := change.meaningless(one))]
+    missing = lacks(Scene(vm, host, fitting(client, site.known).old, near.hosts), puts)
+    found += [lack.words for lack in missing]
+    found += [
+        f"vGPU {one.profile} is for desktops, and programs cannot compute on it; ask for a profile of series Q or C"
+        for one in sorted({one for one in puts if isinstance(one, Vgpu)})
+        if not computes(one.profile) and one.profile not in site.known.profiles
+    ]
+    fixed = [one.pci for one in puts if isinstance(one, FixedCard)]
+    found += [
+        f"card {a} is in the settings of {o.name}"
+        for a in fixed
+        for o in near.others
+        if a in o.fixed and o.host in ("", vm.host)
+    ]
+    if fixed and not missing and host.connected:
+        try:
+            # Asked now, so that it need not be asked in the minute in which the machine is off.
+            site.targets.of(client, vm)
+        except NeedsPerson as error:
+            found.append(str(error))
+        except vim.fault.NotAuthenticated:
+            raise
+        except Fault as fault:
+            found.append(translate_read(fault, site.vcenter.name, site.vcenter.user, f"what {host.name} offers"))
+    return found
+
+
+def _memory(near: Around, host: HostRow) -> list[str]:
+    """What those that run have reserved leaves enough of the host's memory."""
+    vm = near.vm
+    reserved = sum(o.reservation_mb for o in near.others if o.power is Power.ON and o.host == host.id)
+    free = host.memory_mb - reserved
+    if not host.memory_mb or vm.memory_mb <= free:
+        return []
     return [
-        f"card {a} is not on {host.name}, where {vm.name} is"
-        if a not in listed
-        else f"passthrough of card {a} is not active on {host.name}"
-        for a in puts
-        if a not in listed or not listed[a].active
+        f"{vm.name} needs its {vm.memory_mb // 1024} GB of memory reserved, "
+        f"and {host.name} has {max(free, 0) // 1024} GB left for that"
     ]
 
 
-def _others(client: Client, vm: Vm, host: HostRow, puts: list[str]) -> list[str]:
-    """Other machines: a card in their settings, and the memory that those that run have reserved."""
-    others = [read_vm(ref, row) for ref, row in client.all(vim.VirtualMachine, OTHERS_PATHS)]
-    others = [o for o in others if o.ref._moId != vm.ref._moId]
-    found = [f"card {a} is in the settings of {o.name}" for a in puts for o in others if a in o.fixed]
-    reserved = sum(o.reservation_mb for o in others if o.power is Power.ON and o.host == host.id)
-    free = host.memory_mb - reserved
-    if host.memory_mb and vm.memory_mb > free:
-        found.append(
-            f"{vm.name} needs its {vm.memory_mb // 1024} GB of memory reserved, "
-            f"and {host.name} has {max(free, 0) // 1024} GB left for that"
-        )
-    return found
+def _privileges(client: Client, vm: Vm, needs: Sequence[str]) -> list[str]:
+    """Those that our login lacks on the machine, all in one sentence; [] none, or the server does not tell."""
+    manager = client.content.authorizationManager
+    if manager is None or not client.key or not needs:
+        return []
+    try:
+        told = client.ask(lambda: manager.HasPrivilegeOnEntities([vm.ref], client.key, list(needs)))
+    except vim.fault.NotAuthenticated:
+        raise
+    except Fault as fault:
+        log.info("privileges on %s cannot be asked for: %s", vm.name, type(fault).__name__)
+        return []
+    lacking = [p.privId for one in told or () for p in one.privAvailability or () if not p.isGranted]
+    if not lacking:
+        return []
+    return [f"the role of {client.user} lacks {', '.join(lacking)} on {vm.name}; an admin of vCenter gives it"]

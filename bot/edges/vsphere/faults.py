@@ -61,9 +61,13 @@ CAUSES = (
     (r"not a (?:valid )?passthrough device|not an available passthrough", "the host does not offer that card for passthrough; "
      "see the host's PCI devices, and PCIe hot plug in its BIOS"),
     (r"interrupt vectors", "the host has run out of interrupt vectors"),
+    (r"graphics (?:memory|resource)|vgpu|vmiop|shared pass-?through", "there is no room for its vGPU now: each card that "
+     "offers it is full, or cut into another size until its last part is given back"),
+    (r"assignable (?:hardware|device)|no (?:matching|available|suitable)[a-z ]* device|matching device",
+     "no card with its label is free now"),
 )  # fmt: skip
-BLAMELESS = (CAUSES[0][0], CAUSES[1][0], r"in use")
-"""Memory, MMIO and a card that is in use elsewhere are no card's fault, whichever card the text names."""
+BLAMELESS = (CAUSES[0][0], CAUSES[1][0], CAUSES[4][0], CAUSES[5][0], CAUSES[6][0], r"in use")
+"""Memory, MMIO, interrupts, want of room and a card that is in use elsewhere are no card's fault, whichever card the text names."""
 
 
 def translate(error: Exception, about: About) -> LabError:
@@ -81,6 +85,11 @@ def translate(error: Exception, about: About) -> LabError:
         return _fault(error, about)
     reason = str(error) or type(error).__name__
     return Again(f"vCenter {about.vcenter} cannot be reached ({reason})", SOON)
+
+
+def translate_read(fault: Exception, vcenter: str, user: str, what: str) -> str:
+    """The words alone, of a fault met while reading ``what``."""
+    return str(translate(fault, About(vcenter, user, what)))
 
 
 def _fault(fault: Exception, about: About) -> LabError:
@@ -110,12 +119,27 @@ def _fault(fault: Exception, about: About) -> LabError:
 
 
 def _refused(fault: DataObject, said: str, about: About) -> NeedsPerson:
-    if isinstance(fault, vim.fault.InsufficientMemoryResourcesFault):
+    if _one_of(fault, vim.fault.InsufficientMemoryResourcesFault):
         return NeedsPerson(f"the host has not enough free memory to reserve all of {about.vm}'s; vCenter says: {said}")
+    if _one_of(fault, vim.fault.InsufficientGraphicsResourcesFault):
+        return NeedsPerson(f"vCenter refuses {DOING[about.kind]} {about.vm}: {CAUSES[5][1]}. It says: {said}")
     card = _blame(fault, said, about)
     where = f"vCenter refuses {DOING[about.kind]} {about.vm}" + (f" because of card {card}" if card else "")
     cause = next((words for pattern, words in CAUSES if re.search(pattern, said, re.IGNORECASE)), "")
-    return NeedsPerson(f"{where}: {cause + '. It says: ' if cause else ''}{said}", card)
+    return NeedsPerson(f"{where}: {cause + '. It says: ' if cause else ''}{readable(said, about.cards)}", card)
+
+
+def _one_of(fault: DataObject, kind: type) -> bool:
+    """Whether a fault, or what a host says inside it, is of a kind."""
+    nested = [getattr(one, "fault", None) or one for one in getattr(fault, "error", None) or ()]
+    return isinstance(fault, kind) or any(isinstance(one, kind) for one in nested)
+
+
+def readable(said: str, cards: Sequence[str]) -> str:
+    """vCenter's words, and behind them what its decimal addresses are in the bot's form."""
+    odd = {m.group(0): meant for m in pci.ODD.finditer(said) if (meant := pci.blamed(m.group(0), cards))}
+    told = [f"{text} is {meant}" for text, meant in odd.items() if meant not in said]
+    return f"{said} ({', '.join(told)})" if told else said
 
 
 def _blame(fault: DataObject, said: str, about: About) -> str:

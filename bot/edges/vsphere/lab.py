@@ -9,18 +9,21 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
 from bot.domain.model import Seen
 from bot.edges.vsphere import dryrun
-from bot.edges.vsphere.act import Act, Refusals, Site
-from bot.edges.vsphere.change import Targets
+from bot.edges.vsphere.act import Act
 from bot.edges.vsphere.client import Client, LostReplyError
 from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.faults import About, translate
+from bot.edges.vsphere.hosts import Known
 from bot.edges.vsphere.look import Glimpse, Memory, look
+from bot.edges.vsphere.offers import Targets
+from bot.edges.vsphere.reading import Site, find
+from bot.edges.vsphere.refusals import Refusals
 from bot.edges.vsphere.session import Session
 from bot.edges.vsphere.stub import Transport
 from bot.edges.vsphere.tasks import StillRunningError
@@ -34,9 +37,11 @@ log = logging.getLogger(__name__)
 class _Room:
     """One vCenter: its login, what is remembered of it, and a lock a machine."""
 
-    def __init__(self, vcenter: VCenter, real: Callable[[], float], more: frozenset[str]) -> None:
+    def __init__(self, vcenter: VCenter, real: Callable[[], float], known: Known) -> None:
         self.session = Session(vcenter, real)
-        self.site = Site(vcenter, Memory(), Targets(real), real, Refusals(), more)
+        known = replace(known, labels=vcenter.dynamic)
+        self.site = Site(vcenter, Memory(), Targets(real), real, Refusals(), known)
+        self.tasks = threading.BoundedSemaphore(vcenter.tasks)
         self._guard = threading.Lock()
         self._machines: dict[str, threading.Lock] = {}
 
@@ -66,13 +71,19 @@ class VSphereLab:
     """All vCenters of the site. Safe for many threads; one login a vCenter. :meth:`look` belongs to one thread."""
 
     def __init__(
-        self, vcenters: Iterable[VCenter], clock: Clock, gpu_ids: Iterable[str] = (), look_s: float = LOOK_S
+        self,
+        vcenters: Iterable[VCenter],
+        clock: Clock,
+        gpu_ids: Iterable[str] = (),
+        look_s: float = LOOK_S,
+        profiles: Iterable[str] = (),
     ) -> None:
-        """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes. ``look_s``: see LOOK_S."""
-        more = frozenset(gpu_ids)
+        """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes. ``look_s``: see
+        LOOK_S. ``profiles``: vGPU profiles that the site named, which it takes to compute."""
+        known = Known(more=frozenset(gpu_ids), profiles=frozenset(profiles))
         self._clock, self._look_s = clock, look_s
         self._looking: dict[str, _Looking] = {}  # those whose end nobody has seen yet
-        self._rooms = {v.name: _Room(v, clock.real, more) for v in vcenters}
+        self._rooms = {v.name: _Room(v, clock.real, known) for v in vcenters}
         self._troubles: dict[str, str] = {}
         # Looks go side by side, so that a vCenter that is away does not hold up the others.
         self._pool = ThreadPoolExecutor(max(1, len(self._rooms)), thread_name_prefix="look")
@@ -119,7 +130,7 @@ class VSphereLab:
         room = self._rooms[name]
 
         def job(client: Client) -> Glimpse:
-            return look(client, name, room.site.memory, room.site.more)
+            return look(client, name, room.site.memory, room.site.known, room.site.targets)
 
         try:
             return _bounded(room, job, About(name, room.site.vcenter.user, "its inventory"))
@@ -146,8 +157,22 @@ class VSphereLab:
         """
         room = self._room(step)
         act = Act(room.site, step)
-        with room.machine(step.machine):
+        with room.machine(step.machine), room.tasks:
             return _bounded(room, act.run, act.about)
+
+    def advice(self, step: LabStep) -> list[str]:
+        """What does not stand in the way of a change and may surprise later, in plain words; [] nothing.
+
+        :raises LabError: vCenter could not be asked
+        """
+        room = self._room(step)
+        about = About(step.vcenter, room.site.vcenter.user, step.machine)
+
+        def job(client: Client) -> list[str]:
+            vm = find(client, room.site, step.machine)
+            return dryrun.advice(vm) if vm is not None else []
+
+        return _bounded(room, job, about)
 
     def _room(self, step: LabStep) -> _Room:
         if step.vcenter not in self._rooms:

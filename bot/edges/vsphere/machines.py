@@ -1,43 +1,40 @@
-"""VMs and hosts as rows of properties, read into values that cope with whatever is unset or unknown.
+"""VMs as rows of properties, read into values that cope with whatever is unset or unknown.
 
 Called by `look` (all of them) and by `change`, `power` and `dryrun` (one of them, with its devices). Nothing is assumed to
-be there: a server may leave out required fields, and a device's backing may be of any type.
+be there: a server may leave out required fields, and a device's backing may be of any type: a fixed card, a dynamic one and a vGPU
+are told apart by it, and what is none of them is counted and left alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.domain.model import Power, SeenCard
+from bot.domain.model import DynamicCard, Power, Unplaced, Vgpu
 from bot.edges.vsphere import pci
 from bot.edges.vsphere.client import Row
-from bot.edges.vsphere.vmomi import DataObject, FixedBacking, PciDevice, Ref
+from bot.edges.vsphere.vmomi import DataObject, DynamicBacking, FixedBacking, PciDevice, Ref, VgpuBacking
 
 SEEN_PATHS = (
     "name", "config.instanceUuid", "summary.config.instanceUuid", "config.template", "config.hardware.device",
     "config.hardware.memoryMB", "runtime.host", "runtime.powerState", "runtime.connectionState", "runtime.question",
     "runtime.bootTime", "guest.toolsRunningStatus", "guest.guestStateChangeSupported", "recentTask",
-    "config.memoryReservationLockedToMax", "config.memoryAllocation.reservation",
+    "config.memoryReservationLockedToMax", "config.memoryAllocation.reservation", "config.version",
 )  # fmt: skip
 """What a look asks of every VM."""
 
 FULL_PATHS = (
-    *SEEN_PATHS, "config.changeVersion", "config.version", "config.firmware", "config.extraConfig", "environmentBrowser",
+    *SEEN_PATHS, "config.changeVersion", "config.firmware", "config.extraConfig", "environmentBrowser",
+    "config.cpuHotAddEnabled", "snapshot",
 )  # fmt: skip
 """What a change asks of one VM."""
 
 TASK_PATHS = ("info.state", "info.descriptionId", "info.progress", "info.reason", "info.entity")
 """What is asked of the tasks of a VM."""
-
-HOST_PATHS = (
-    "name", "runtime.connectionState", "runtime.inMaintenanceMode", "hardware.pciDevice", "hardware.memorySize",
-    "config.pciPassthruInfo", "config.graphicsInfo", "config.assignableHardwareBinding",
-)  # fmt: skip
-"""What is asked of a host."""
 
 POWERS = {"poweredOn": Power.ON, "poweredOff": Power.OFF, "suspended": Power.SUSPENDED}
 USE_MMIO, MMIO_GB = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
@@ -60,7 +57,8 @@ class Vm:
     tools: bool  # the guest can be asked to shut down
     memory_mb: int  # its size
     fixed: dict[str, DataObject] = field(default_factory=dict)  # PCI address -> fixed passthrough device
-    others: int = 0  # further PCI devices: dynamic, vGPU, network functions, unknown
+    unplaced: tuple[tuple[Unplaced, DataObject], ...] = ()  # dynamic cards and vGPUs, each with its device
+    others: int = 0  # further PCI devices: network functions, device groups, unknown kinds
     locked: bool = False  # memory reservation locked to the size
     reservation_mb: int = 0  # memory reserved
     version: str = ""  # changeVersion; "" if the server has none
@@ -69,6 +67,24 @@ class Vm:
     extra: dict[str, str] = field(default_factory=dict)  # ExtraConfig keys about passthrough
     browser: Ref = None  # its environment browser
     tasks: tuple[Ref, ...] = ()  # its recent tasks
+    hot_add: bool = False  # CPUs can be added while it runs
+    snapshots: bool = False  # it has some
+
+    @property
+    def counted(self) -> Counter[Unplaced]:
+        """Its devices that name no card, how many of each."""
+        return Counter(one for one, _ in self.unplaced)
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether any PCI device is in its settings for which its memory must stay locked."""
+        return bool(self.fixed or self.unplaced or self.others)
+
+    @property
+    def generation(self) -> int:
+        """Its hardware version, 19 of ``vmx-19``; 0 not told."""
+        match = re.fullmatch(r"vmx-(\d+)", self.hardware)
+        return int(match[1]) if match else 0
 
     @property
     def mmio_gb(self) -> int:
@@ -77,10 +93,10 @@ class Vm:
         return int(size) if size.isdigit() and self.extra.get(USE_MMIO, "").upper() == "TRUE" else 0
 
 
-def read_vm(ref: Ref, row: Row) -> Vm:
-    """A row of SEEN_PATHS or FULL_PATHS."""
+def read_vm(ref: Ref, row: Row, more: frozenset[str] = frozenset()) -> Vm:
+    """A row of SEEN_PATHS or FULL_PATHS; ``more``: ids that count as GPUs besides NVIDIA's."""
     devices = row.get("config.hardware.device")
-    fixed, others = sort_devices(devices or ())
+    sorted_ = sort_devices(devices or (), more)
     host = row.get("runtime.host")
     question = row.get("runtime.question")
     return Vm(
@@ -97,8 +113,11 @@ def read_vm(ref: Ref, row: Row) -> Vm:
         tools=str(row.get("guest.toolsRunningStatus")) == "guestToolsRunning"
         and row.get("guest.guestStateChangeSupported") is not False,
         memory_mb=int(row.get("config.hardware.memoryMB") or 0),
-        fixed=fixed,
-        others=others,
+        fixed=sorted_.fixed,
+        unplaced=tuple(sorted_.unplaced),
+        others=sorted_.others,
+        hot_add=bool(row.get("config.cpuHotAddEnabled")),
+        snapshots=row.get("snapshot") is not None,
         locked=bool(row.get("config.memoryReservationLockedToMax")),
         reservation_mb=int(row.get("config.memoryAllocation.reservation") or 0),
         version=str(row.get("config.changeVersion") or ""),
@@ -112,68 +131,47 @@ def read_vm(ref: Ref, row: Row) -> Vm:
     )
 
 
-def sort_devices(devices: Iterable[DataObject]) -> tuple[dict[str, DataObject], int]:
-    """Fixed passthrough devices by PCI address, and how many other PCI devices there are. Unknown types are counted."""
-    fixed: dict[str, DataObject] = {}
-    others = 0
+@dataclass
+class Devices:
+    """The PCI devices of a VM, each in the one way in which it is given."""
+
+    fixed: dict[str, DataObject] = field(default_factory=dict)  # PCI address -> fixed passthrough device
+    unplaced: list[tuple[Unplaced, DataObject]] = field(default_factory=list)  # dynamic cards and vGPUs
+    others: int = 0  # what is none of these: network functions, groups, unknown kinds
+
+
+def sort_devices(devices: Iterable[DataObject], more: frozenset[str] = frozenset()) -> Devices:
+    """By the type of their backing; unknown types are counted. ``more``: ids that count as GPUs besides NVIDIA's."""
+    found = Devices()
     for device in devices:
         if not isinstance(device, PciDevice):
-            others += type(device).__name__.endswith("VirtualSriovEthernetCard")
+            found.others += type(device).__name__.endswith("VirtualSriovEthernetCard")
         elif isinstance(device.backing, FixedBacking) and pci.HEX.fullmatch(address := pci.normal(device.backing.id)):
-            if address in fixed:
-                others += 1  # the same card twice: settings made by hand; the first one stands for it
-            fixed.setdefault(address, device)
+            if address in found.fixed:
+                found.others += 1  # the same card twice: settings made by hand; the first one stands for it
+            found.fixed.setdefault(address, device)
+        elif grouped(device) or (unplaced := unplaced_of(device.backing, more)) is None:
+            found.others += 1
         else:
-            others += 1
-    return fixed, others
+            found.unplaced.append((unplaced, device))
+    return found
 
 
-@dataclass(frozen=True)
-class HostRow:
-    """One host, as read."""
-
-    id: str  # its moid
-    name: str  # its name
-    connected: bool  # vCenter reaches it
-    maintenance: bool  # in maintenance mode
-    memory_mb: int  # of the host; 0 unknown
-    cards: tuple[SeenCard, ...]  # its GPUs
-    bound: dict[str, str]  # PCI address -> moid of the VM that runs with it
-    card_mb: dict[str, int]  # PCI address -> memory of the card, where the host tells
+def grouped(device: DataObject) -> bool:
+    """Whether a device comes and goes only with its vendor device group."""
+    return getattr(device, "deviceGroupInfo", None) is not None
 
 
-def read_host(ref: Ref, row: Row, more: frozenset[str] = frozenset()) -> HostRow:
-    """A row of HOST_PATHS; ``more``: ids (vendor:device) that count as GPUs besides NVIDIA's."""
-    active = {pci.normal(i.id): bool(i.passthruActive) for i in row.get("config.pciPassthruInfo") or () if i.id}
-    graphics = [g for g in row.get("config.graphicsInfo") or () if g.pciId]
-    return HostRow(
-        id=ref._moId,
-        name=str(row.get("name") or ref._moId),
-        connected=str(row.get("runtime.connectionState", "connected")) == "connected",
-        maintenance=bool(row.get("runtime.inMaintenanceMode")),
-        memory_mb=int(row.get("hardware.memorySize") or 0) >> 20,
-        cards=tuple(_cards(row.get("hardware.pciDevice") or (), active, more)),
-        bound=_bound(row.get("config.assignableHardwareBinding") or (), graphics),
-        card_mb={pci.normal(g.pciId): int(g.memorySizeInKB) >> 10 for g in graphics if g.memorySizeInKB},
-    )
-
-
-def _cards(devices: Iterable[DataObject], active: dict[str, bool], more: frozenset[str]) -> Iterable[SeenCard]:
-    for device in devices:
-        ids = pci.ids(device.vendorId, device.deviceId)
-        if device.id and (pci.is_gpu(device.vendorId, device.classId) or ids in more):
-            address = pci.normal(device.id)
-            yield SeenCard(pci=address, ids=ids, name=str(device.deviceName or ids), active=active.get(address, False))
-
-
-def _bound(bindings: Iterable[DataObject], graphics: Iterable[DataObject]) -> dict[str, str]:
-    """The format of an instance id is not documented; it contains the address, as does the graphics list."""
-    bound = {pci.normal(g.pciId): g.vm[0]._moId for g in graphics if g.vm}
-    for binding in bindings:
-        match = re.search(pci.HEX, str(binding.instanceId or ""))
-        if match and binding.vm is not None:
-            bound[match.group(0).lower()] = binding.vm._moId
-    return bound
+def unplaced_of(backing: DataObject, more: frozenset[str] = frozenset()) -> Unplaced | None:
+    """What a backing that names no card says; None: none of ours. A dynamic one that allows several kinds of devices is none of ours."""
+    if isinstance(backing, VgpuBacking):
+        return Vgpu(str(backing.vgpu)) if backing.vgpu else None
+    if isinstance(backing, DynamicBacking):
+        allowed = list(backing.allowedDevice or ())
+        ids = pci.ids(allowed[0].vendorId, allowed[0].deviceId) if len(allowed) == 1 else ""
+        if ids and (ids.startswith(f"{pci.NVIDIA:04x}:") or ids in more):
+            return DynamicCard(ids, str(backing.customLabel or ""))
+    return None
 
 
 def _question(question: DataObject) -> str:

@@ -1,6 +1,6 @@
 """PCI addresses and ids, in the forms in which vSphere writes them. Pure.
 
-Called by `look`, `change` and `faults`. The API writes addresses in hex (``0000:3b:00.0``); the .vmx file and many error
+Called by `machines`, `hosts`, `change` and `faults`. The API writes addresses in hex (``0000:3b:00.0``); the .vmx file and many error
 texts write every field in decimal (``00000:059:00.0`` or ``59:0.0``).
 """
 
@@ -12,6 +12,9 @@ from collections.abc import Iterable
 HEX = re.compile(r"(?<![0-9a-f:.])([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])(?![0-9a-f])", re.IGNORECASE)
 DECIMAL = re.compile(r"(?<![0-9a-f:.])(\d{5}):(\d{3}):(\d{2})\.(\d)(?![0-9])", re.IGNORECASE)
 SHORT = re.compile(r"(?<![0-9a-f:.])([0-9a-f]{1,3}):([0-9a-f]{1,2})\.([0-7])(?![0-9a-f.])", re.IGNORECASE)
+
+ODD = re.compile(rf"{DECIMAL.pattern}|{SHORT.pattern}", re.IGNORECASE)
+"""An address that is not in the form of the API."""
 
 NVIDIA = 0x10DE
 GPU_CLASSES = frozenset({0x0300, 0x0302})  # VGA and 3D controllers
@@ -31,6 +34,12 @@ def normal(text: str | None) -> str:
     if match := DECIMAL.fullmatch(text.strip()):
         return address(*(int(field) for field in match.groups()))
     return text.strip().lower()
+
+
+def within(text: str) -> str:
+    """The first address in a longer name, as lists of a host have them (``pciPassthru/0000:3b:00.0``); "" none."""
+    match = HEX.search(text)
+    return match.group(0).lower() if match else ""
 
 
 def found_in(text: str) -> set[str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from bot.edges.vsphere.client import Client, LostReplyError, Row
 from bot.edges.vsphere.stub import Transport
-from bot.edges.vsphere.vmomi import Fault, Ref, vim, vmodl
+from bot.edges.vsphere.vmomi import DataObject, Fault, Ref, vim, vmodl
 
 log = logging.getLogger(__name__)
 PC: Any = vmodl.query.PropertyCollector
@@ -34,16 +34,29 @@ class StillRunningError(Exception):
     """The deadline came before the end of the task; its text says what runs, for whom and how far."""
 
 
-def wait(client: Client, task: Ref, seconds: float, real: Callable[[], float]) -> None:
-    """Until ``task`` ends. Raises its fault, StillRunningError after ``seconds``, LostReplyError if it cannot be followed."""
+def wait(
+    client: Client,
+    task: Ref,
+    seconds: float,
+    real: Callable[[], float],
+    beside: tuple[Ref, Sequence[str]] | None = None,
+) -> Row:
+    """Until ``task`` ends. Raises its fault, StillRunningError after ``seconds``, LostReplyError if it cannot be followed.
+
+    :param beside: a machine and paths of it: the answer is what was last told of it while waiting, {} nothing
+    """
     end = real() + seconds
     while True:
         try:
-            return _follow(client, task, end, real)
+            return _follow(client, task, end, real, beside)
         except vmodl.fault.ManagedObjectNotFound as fault:
             if fault.obj is not None and fault.obj._moId != task._moId:
                 client.forget()  # our collector is gone, not the task
             raise LostReplyError("the task is gone") from fault
+        except vmodl.query.InvalidCollectorVersion:
+            client.forget()  # somebody threw our collector's state away: follow the task with a new one
+            if real() >= end:
+                raise LostReplyError("the collector was reset") from None
         except Transport as error:
             # Waiting changes nothing, so it may be repeated; the task itself was given once.
             if real() >= end:
@@ -53,38 +66,59 @@ def wait(client: Client, task: Ref, seconds: float, real: Callable[[], float]) -
             time.sleep(min(BREATH_S, max(0.0, end - real())))
 
 
-def _follow(client: Client, task: Ref, end: float, real: Callable[[], float]) -> None:
+def _follow(
+    client: Client, task: Ref, end: float, real: Callable[[], float], beside: tuple[Ref, Sequence[str]] | None
+) -> Row:
     collector = client.collector()
-    spec = PC.FilterSpec(
-        objectSet=[PC.ObjectSpec(obj=task, skip=False)],
-        propSet=[PC.PropertySpec(type=vim.Task, all=False, pathSet=["info.state", "info.error", *_TOLD])],
-    )
-    watch = collector.CreateFilter(spec, False)
-    row: Row = {}
+    watch = collector.CreateFilter(_spec(client, task, beside), False)
+    rows: dict[str, Row] = {}
+    row: Row = rows.setdefault(task._moId, {})
     version = ""
     try:
         while str(row.get("info.state")) not in ("success", "error"):
             left = end - real()
             if left <= 0:
-                raise StillRunningError(words(row))
+                raise StillRunningError(_doing(client, task))
             options = PC.WaitOptions(maxWaitSeconds=max(1, min(POLL_S, int(left))))
             news = collector.WaitForUpdatesEx(version, options)
             if news is not None:
                 version = news.version
-                _take(row, news)
+                _take(rows, news, watch)
     finally:
-        with suppress(Fault, *Transport):
-            watch.Destroy()
+        client.leave(watch)
     if str(row["info.state"]) == "error":
         raise row.get("info.error") or vmodl.fault.SystemError(reason="the task failed and gives no cause")
+    return rows.get(beside[0]._moId, {}) if beside is not None else {}
+
+
+def _doing(client: Client, task: Ref) -> str:
+    with suppress(Fault, *Transport):
+        return about(client, task) or words({})
+    return words({})
+
+
+def _spec(client: Client, task: Ref, beside: tuple[Ref, Sequence[str]] | None) -> DataObject:
+    wanted: list[tuple[Any, Sequence[str]]] = [(vim.Task, ("info.state", "info.error"))]
+    refs = [task]
+    if beside is not None:
+        wanted.append((vim.VirtualMachine, beside[1]))
+        refs.append(beside[0])
+    return PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=ref, skip=False) for ref in refs],
+        propSet=[PC.PropertySpec(type=kind, all=False, pathSet=paths) for kind, paths in client.paths(wanted)],
+    )
 
 
 _TOLD = ("info.descriptionId", "info.progress", "info.reason")
 
 
-def _take(row: Row, news: Any) -> None:
+def _take(rows: dict[str, Row], news: Any, watch: Ref) -> None:
+    """What ``watch`` tells: an earlier filter of this thread may still be there, and is not meant."""
     for one in news.filterSet or ():
+        if one.filter._moId != watch._moId:
+            continue
         for update in one.objectSet or ():
+            row = rows.setdefault(update.obj._moId, {})
             for change in update.changeSet or ():
                 row[change.name] = change.val
 

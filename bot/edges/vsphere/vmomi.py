@@ -23,3 +23,5 @@ Fault: Any = vmodl.MethodFault  # base of every fault that a server may raise
 
 PciDevice: Any = vim.vm.device.VirtualPCIPassthrough
 FixedBacking: Any = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo
+DynamicBacking: Any = vim.vm.device.VirtualPCIPassthrough.DynamicBackingInfo
+VgpuBacking: Any = vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo
