@@ -219,6 +219,9 @@ def test_a_question_blocks_the_task_until_answered(lab: Rig) -> None:
     until(lambda: task.info.state == "running")
     lab.on("vm-train")  # longer than the task would take
     assert task.info.state == "running"
+    with pytest.raises(vim.fault.NoPermission):
+        vm.AnswerVM("1", "0")  # not in the bot's role
+    lab.post("privileges", user=lab.running.user, grants=["VirtualMachine.Interact.AnswerQuestion"])
     with pytest.raises(vmodl.fault.InvalidArgument):
         vm.AnswerVM("7", "0")
     vm.AnswerVM("1", "0")

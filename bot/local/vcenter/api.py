@@ -6,23 +6,39 @@ what has none is refused (MethodNotFound).
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from bot.local.vcenter import versions
+from bot.local.vcenter import customfields, versions
+from bot.local.vcenter.access import Access
 from bot.local.vcenter.collector import Collector
 from bot.local.vcenter.inventory import Node, gone
-from bot.local.vcenter.privileges import OFF, ON, RESET, Privileges, of_spec
+from bot.local.vcenter.privileges import ANSWER, KNOWN, OFF, ON, RESET, Privileges, of_spec
 from bot.local.vcenter.sessions import Filter, Session, Sessions, View
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
 from bot.local.vcenter.wire import Call
 from bot.local.vcenter.world import World
 
 OPEN = {"RetrieveServiceContent", "Login"}  # need no session
-MUTATING = {"ReconfigVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest"}  # counted, can be held
-CHANGING = MUTATING | {"RebootGuest", "AnswerVM", "CancelTask"}  # all that change more than the caller's own session
+MUTATING = {
+    "ReconfigVM_Task",
+    "PowerOnVM_Task",
+    "PowerOffVM_Task",
+    "ShutdownGuest",
+    "SetField",
+    "setCustomValue",
+}  # counted, can be held
+CHANGING = MUTATING | {
+    "RebootGuest",
+    "AnswerVM",
+    "CancelTask",
+    "AddCustomFieldDef",
+    "RenameCustomFieldDef",
+    "RemoveCustomFieldDef",
+}  # all that change more than sessions and what is theirs
 
 
-class Api:
+class Api(Access):
     """One vCenter's methods."""
 
     def __init__(self, world: World) -> None:
@@ -32,13 +48,19 @@ class Api:
         self._introduce()
         self.sessions = Sessions(dict(world.settings.users), world.settings.idle_s, world.inventory.touch)
         self.privileges = Privileges(world.settings.bot_user)
-        self.collector = Collector(world.inventory, self.sessions, world.settings.page_size)
+        self.fields = customfields.CustomFields(world.inventory)
+        self.collector = Collector(self, world.settings.page_size)
+        self.skew_s = world.settings.skew_s  # seconds that vCenter's clock is ahead; what runs on hosts is not
 
     def _introduce(self) -> None:
         api = versions.api_id(self.world.settings.api_version)
-        about = self.inventory.nodes["ServiceInstance"].props["content"].about
+        content = self.inventory.nodes["ServiceInstance"].props["content"]
+        about = content.about
         about.apiVersion, (about.version, about.build) = api, versions.product(api)
         about.fullName = f"VMware vCenter Server {about.version} (stand-in)"
+        content.customFieldsManager = vim.CustomFieldsManager(customfields.MOID)
+        listed = [vim.AuthorizationManager.Privilege(privId=p, onParent=False, name=p, privGroupName="") for p in KNOWN]
+        self.inventory.nodes["AuthorizationManager"].props["privilegeList"] = listed
 
     def call(self, call: Call, session: Session | None) -> tuple[Any, Any, Session | None]:
         """Carry ``call`` out: (value, its declared type, the session of a fresh login or None); Refusal if not."""
@@ -97,7 +119,7 @@ class Api:
 
     def do_CurrentTime(self, this: Ref, args: Any, session: Session) -> Any:
         """vCenter's clock: virtual."""
-        return self.world.clock.now()
+        return self.world.clock.now() + timedelta(seconds=self.skew_s)
 
     def do_Logout(self, this: Ref, args: Any, session: Session) -> None:
         """End this session."""
@@ -114,20 +136,6 @@ class Api:
                 raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="sessionId"), "A session cannot end itself.")
             if not self.sessions.end(key):
                 raise Refusal(vim.fault.NotFound(), "The session was not found.")
-
-    def do_HasPrivilegeOnEntities(self, this: Ref, args: Any, session: Session) -> Any:
-        """Which privileges a session has; the least that the bot needs, all for the admin."""
-        user = next((s.user for s in self.sessions.all() if s.key == args["sessionId"]), None)
-        if user is None:
-            raise Refusal(vim.fault.NotFound(), "The session was not found.")
-        kind = vim.AuthorizationManager.EntityPrivilege
-        one = vim.AuthorizationManager.PrivilegeAvailability
-        out = []
-        for entity in args["entity"]:
-            self.inventory.node(entity)
-            marks = [one(privId=p, isGranted=self.privileges.granted(user, p)) for p in args.get("privId", [])]
-            out.append(kind(entity=entity, privAvailability=marks))
-        return kind.Array(out)
 
     # -- views and properties -----------------------------------------------
 
@@ -189,7 +197,7 @@ class Api:
             f"session[{session.key[:8]}]filter-{self.inventory.number()}", self._collector(this, session), args["spec"]
         )
         for node in self.collector.expand(one.spec, session):
-            self.collector.properties(node, one.spec, session.version)
+            self.collector.properties(node, one.spec, session)
         session.filters[one.moid] = one
         self.inventory.touch()
         return vmodl.query.PropertyCollector.Filter(one.moid)
@@ -216,12 +224,6 @@ class Api:
     def do_CancelWaitForUpdates(self, this: Ref, args: Any, session: Session) -> None:
         """Let waiters look once more."""
         self.inventory.touch()
-
-    def do_FindByUuid(self, this: Ref, args: Any, session: Session) -> Ref:
-        """The VM of a BIOS or instance UUID; nothing if there is none."""
-        field = "config.instanceUuid" if args.get("instanceUuid") else "config.uuid"
-        found = self.inventory.of(vim.VirtualMachine, lambda n: n.get(field) == args["uuid"])
-        return found[0].ref if found and args.get("vmSearch", True) else None
 
     # -- machines -----------------------------------------------------------
 
@@ -253,13 +255,12 @@ class Api:
         return self.world.config_target(args.get("host"))
 
     def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:
-        """Refused: these tasks cannot be cancelled."""
-        self.inventory.node(this)
-        raise Refusal(vmodl.fault.NotSupported(), "The task cannot be cancelled.")
+        """Refused, unless the settings let tasks be cancelled."""
+        self.world.tasks.cancel(self.inventory.node(this))
 
     def do_AnswerVM(self, this: Ref, args: Any, session: Session) -> None:
         """Answer the pending question."""
-        vm = self._vm(this, session)
+        vm = self._vm(this, session, ANSWER)
         question = vm.props["runtime"].question
         if question is None or question.id != args["questionId"]:
             raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="questionId"), "There is no such question.")

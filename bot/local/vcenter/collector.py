@@ -12,12 +12,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from bot.local.vcenter import versions
-from bot.local.vcenter.inventory import Inventory, Node
-from bot.local.vcenter.sessions import Filter, Session, Sessions, View
+from bot.local.vcenter.access import Access
+from bot.local.vcenter.inventory import Node
+from bot.local.vcenter.privileges import LOOK, VIEW, no_permission
+from bot.local.vcenter.sessions import Filter, Session, View
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
 from bot.local.vcenter.wire import serialise
 
 PC: Any = vmodl.query.PropertyCollector
+
+
+Told = tuple[list[tuple[str, Any]], list[str]]  # (path, value), and paths that may not be read
 
 
 def property_type(kind: Any, path: str, version: str) -> Any:
@@ -48,9 +53,10 @@ def typed(value: Any, kind: Any) -> Any:
 class Collector:
     """Reads the inventory for clients."""
 
-    def __init__(self, inventory: Inventory, sessions: Sessions, page_size: int) -> None:
+    def __init__(self, api: Access, page_size: int) -> None:
         """``page_size``: objects an answer at most."""
-        self.inventory, self.sessions, self.page_size = inventory, sessions, page_size
+        self.inventory, self.sessions, self.page_size = api.inventory, api.sessions, page_size
+        self._privileges, self._fields = api.privileges, api.fields
         self._versions = itertools.count(1)
 
     # -- which objects ------------------------------------------------------
@@ -61,7 +67,12 @@ class Collector:
         if view is None:
             node = self.inventory.node(ref)
             return self._manager(node, session) if node.kind is vim.SessionManager else node
-        props = {"view": self.view(view), "container": view.container, "type": [], "recursive": view.recursive}
+        props = {
+            "view": self.view(view, session.user),
+            "container": view.container,
+            "type": [],
+            "recursive": view.recursive,
+        }
         node = Node(vim.view.ContainerView, view.moid, props)
         node.revision = self.inventory.revision
         return node
@@ -73,12 +84,13 @@ class Collector:
         mine.revision = self.inventory.revision
         return mine
 
-    def view(self, view: View) -> list[Ref]:
-        """What a container view shows now."""
+    def view(self, view: View, user: str) -> list[Ref]:
+        """What a container view shows ``user`` now: nothing that it may not even see."""
         wanted = view.kinds or (vim.ManagedEntity,)
         nodes = [n for n in self.inventory.of(vim.ManagedEntity) if issubclass(n.kind, wanted)]
         root = self.inventory.node(view.container)
-        return [n.ref for n in nodes if n is not root and self._inside(n, root, view.recursive)]
+        inside = [n.ref for n in nodes if n is not root and self._inside(n, root, view.recursive)]
+        return [ref for ref in inside if self._privileges.granted(user, VIEW, ref)]
 
     def _inside(self, node: Node, root: Node, recursive: bool) -> bool:
         if not recursive:
@@ -126,25 +138,39 @@ class Collector:
             property_type(node.kind, step.path, session.version)
             value = node.get(step.path)
             for child in value if isinstance(value, list) else [value] if value is not None else []:
-                if child._moId in self.inventory.nodes:
+                if child._moId in self.inventory.nodes and self._sees(child, session):
                     self._walk(child, step.selectSet or (), bool(step.skip), state)
+
+    def _sees(self, ref: Ref, session: Session) -> bool:
+        return not isinstance(ref, vim.ManagedEntity) or self._privileges.granted(session.user, VIEW, ref)
 
     # -- what is told of them -----------------------------------------------
 
-    def properties(self, node: Node, spec: DataObject, version: str) -> list[tuple[str, Any]] | None:
-        """(path, value) of what ``spec`` asks of ``node``; unset ones are left out; None: it asks nothing of its type."""
+    def properties(self, node: Node, spec: DataObject, session: Session) -> Told | None:
+        """What ``spec`` asks of ``node``: (path, value), unset ones left out, and the paths that the session may not read.
+
+        None: it asks nothing of its type.
+        """
         sets = [p for p in spec.propSet if issubclass(node.kind, p.type)]
         if not sets:
             return None
         told: dict[str, Any] = {}
+        may = not issubclass(node.kind, vim.ManagedEntity) or self._privileges.granted(session.user, LOOK, node.ref)
+        hidden: list[str] = []
         for wanted in sets:
-            for path in self._all(node, version) if wanted.all else wanted.pathSet or ():
-                kind = property_type(node.kind, path, version)
-                value = typed(node.get(path), kind)
+            for path in self._all(node, session.version) if wanted.all else wanted.pathSet or ():
+                kind = property_type(node.kind, path, session.version)
+                if not may:
+                    hidden.append(path)
+                    continue
+                value = typed(self._value(node, path), kind)
                 # A data object keeps an unset list as an empty one; a server leaves it out.
                 if value is not None and not (isinstance(value, list) and not value and "." in path):
                     told[path] = value
-        return list(told.items())
+        return list(told.items()), hidden
+
+    def _value(self, node: Node, path: str) -> Any:
+        return self._fields.available(node) if path == "availableField" else node.get(path)
 
     def _all(self, node: Node, version: str) -> list[str]:
         since = {p.name: p.version for p in node.kind._GetPropertyList()}
@@ -153,17 +179,20 @@ class Collector:
     def fetch(self, ref: Ref, prop: str, session: Session) -> Any:
         """One property of one object, as attribute access of a client asks for it."""
         node = self.node(ref, session)
-        return typed(node.get(prop), property_type(node.kind, prop, session.version))
+        kind = property_type(node.kind, prop, session.version)
+        if issubclass(node.kind, vim.ManagedEntity):
+            self._privileges.check(session.user, ref, [LOOK])
+        return typed(self._value(node, prop), kind)
 
     def retrieve(self, specs: Iterable[DataObject], session: Session) -> list[DataObject]:
         """ObjectContent of everything that ``specs`` select."""
         out = []
         for spec in specs:
             for node in self.expand(spec, session):
-                told = self.properties(node, spec, session.version)
+                told = self.properties(node, spec, session)
                 if told is not None:
-                    props = [vmodl.DynamicProperty(name=name, val=value) for name, value in told]
-                    out.append(PC.ObjectContent(obj=node.ref, propSet=props))
+                    props = [vmodl.DynamicProperty(name=name, val=value) for name, value in told[0]]
+                    out.append(PC.ObjectContent(obj=node.ref, propSet=props, missingSet=_missing(node, told[1])))
         return out
 
     def page(self, objects: list[DataObject], size: int | None, session: Session) -> DataObject:
@@ -229,20 +258,27 @@ class Collector:
             if old is not None and old[0] == node.revision:
                 now[node.moid] = old
                 continue
-            told = self.properties(node, one.spec, session.version)
-            if told is None:
+            answer = self.properties(node, one.spec, session)
+            if answer is None:
                 continue
+            told, hidden = answer
             texts = {name: serialise(value, "v", version=session.version) for name, value in told}
             now[node.moid] = (node.revision, texts, node.ref)
             before = old[1] if old is not None else {}
             diff = [PC.Change(name=n, op="assign", val=v) for n, v in told if before.get(n) != texts[n]]
             diff += [PC.Change(name=n, op="indirectRemove") for n in before if n not in texts]
             if diff or old is None:
-                changes.append(PC.ObjectUpdate(kind="enter" if old is None else "modify", obj=node.ref, changeSet=diff))
+                kind, missing = "enter" if old is None else "modify", _missing(node, hidden)
+                changes.append(PC.ObjectUpdate(kind=kind, obj=node.ref, changeSet=diff, missingSet=missing))
         left = [ref for moid, (_, _, ref) in one.seen.items() if moid not in now]
         changes += [PC.ObjectUpdate(kind="leave", obj=ref) for ref in left]
         one.seen = now
         return PC.FilterUpdate(filter=PC.Filter(one.moid), objectSet=changes) if changes else None
+
+
+def _missing(node: Node, paths: list[str]) -> list[DataObject]:
+    fault = no_permission(node.ref, [LOOK])
+    return [PC.MissingProperty(path=path, fault=fault) for path in paths]
 
 
 def _name(selection: Iterable[DataObject], named: dict[str, DataObject]) -> None:

@@ -61,6 +61,7 @@ class Settings:
     host_memory_mb: int = 384 * 1024  # memory of the host
     strict_backing: bool = False  # wrong device or system ids are refused at once, not at power-on
     hot_fault: str = "InvalidPowerState"  # or DeviceHotPlugNotSupported, GenericVmConfigFault: device change while on
+    skew_s: float = 0.0  # seconds that vCenter's own clock is ahead of all others
     certificate: str = "good"  # or self-signed, wrong-host, expired
     readings_interval_s: float = 60.0  # virtual seconds between readings of a guest
     hosts: tuple[HostRig, ...] = (HostRig(),)  # PCI ids may be equal on two of them; VM names may not
@@ -71,5 +72,7 @@ class Settings:
     binding_lag_s: float = 0.0  # virtual seconds until the host *tells* of a binding that changed
     parts_listed_once: bool = False  # graphicsInfo[].vm names a VM once a card, else once a part
     power_renews: bool = False  # power-on and power-off renew changeVersion too
+    task_jitter: float = 0.0  # part of a task's time, 0 to 1, by which it may be shorter or longer, drawn
+    tasks_cancelable: bool = False  # CancelTask is honoured, for tasks that have not ended
     threads: bool = True  # False: nothing runs by itself, see the package's docstring
     seed: int | None = None  # of everything that is drawn: ids, chaos, choices; None: from the system
