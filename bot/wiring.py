@@ -134,7 +134,17 @@ def vcenters_of(settings: Settings) -> list[VCenter]:
         host = f"[{section.host}]" if ":" in section.host else section.host
         ca_file = Path(section.ca_file) if section.ca_file else None
         word = password.get_secret_value() if password else ""
-        found.append(VCenter(name, f"{host}:{section.port}", section.user, word, ca_file))
+        found.append(
+            VCenter(
+                name,
+                f"{host}:{section.port}",
+                section.user,
+                word,
+                ca_file,
+                dynamic=frozenset(section.dynamic),
+                moves=section.moves,
+            )
+        )
     return found
 
 
@@ -443,7 +453,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     """Make every part, plug them together, and start all but Slack."""
     store, clock, policy, meter = made.store, made.clock, made.policy, Meter()
     slack = replace(slack, count=lambda method, outcome, seconds: meter.called("slack", method, outcome, seconds))
-    lab: Lab = VSphereLab(vcenters, clock, settings.kinds)
+    lab: Lab = VSphereLab(vcenters, clock, settings.kinds, profiles=settings.vgpu.profiles)
     stack.callback(lab.close)
     if policy.level != "act":
         lab = ReadOnly(lab, policy.level)

@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.config.lacking import lacking, lacking_besides
 from bot.config.mistakes import SettingsError, example, in_environment, to_do
 from bot.config.policy import ELSEWHERE, NUMBERS, read_idle, read_policy
-from bot.config.sections import Prometheus, Site, Slack, Store, VCenter, Web
+from bot.config.sections import Prometheus, Site, Slack, Store, VCenter, Vgpu, Web
 from bot.config.values import nearest, read_kinds
 from bot.domain.policy import IdlePolicy, Policy
 
@@ -49,10 +49,11 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "store": Store,
     "web": Web,
     "prometheus": Prometheus,
+    "vgpu": Vgpu,
 }
 """Sections with fixed keys."""
 
-NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web", "prometheus")
+NAMES = ("site", "slack", "vcenter", "kinds", "teams", "policy", "idle", "store", "web", "prometheus", "vgpu")
 
 FORMS = {
     "string_type": "is no text, which stands in quotes",
@@ -163,6 +164,7 @@ class Settings(BaseSettings):
     store: Store = Store()
     web: Web = Web()
     prometheus: Prometheus = Prometheus()
+    vgpu: Vgpu = Vgpu()
 
     @classmethod
     def settings_customise_sources(
@@ -191,6 +193,8 @@ class Settings(BaseSettings):
             "level": self.site.level,
             "kinds": self.kinds,
             "idle": IdlePolicy(**self.quiet),
+            "vgpu_profiles": frozenset(self.vgpu.profiles),
+            "vgpu_counts": dict(self.vgpu.counts),
         }
         return Policy(**{**placed, **self.numbers})
 

@@ -17,6 +17,7 @@ from bot.config.values import (
     read_admin,
     read_channel,
     read_duration,
+    read_counts,
     read_file,
     read_host,
     read_hours,
@@ -98,6 +99,8 @@ class VCenter(_Section):
     ca_file: Existing | None = None  # PEM file of the authority that signed its certificate; none: the system's
     password: SecretStr | None = None  # environment alone
 
+    dynamic: Annotated[tuple[Word, ...], BeforeValidator(read_words)] = ()  # labels of cards given by Dynamic DirectPath
+    moves: Annotated[int, Field(ge=1, le=1000)] = 40  # calls that change something, under way at once
     def secret(self, name: str) -> SecretStr | None:
         """The password; ``name`` is the vCenter's, for the message. None if there is none. Raises SettingsError."""
         return self.password or from_file(self.password_file, f"[vcenter.{name}] password_file")
@@ -105,6 +108,13 @@ class VCenter(_Section):
 
 class Store(_Section):
     """The database."""
+class Vgpu(_Section):
+    """Which vGPUs may be asked for, and how many of each a card holds."""
+
+    profiles: Annotated[tuple[Word, ...], BeforeValidator(read_words)] = ()  # as hosts list them; none: all that compute
+    counts: Annotated[dict[str, int], AfterValidator(read_counts)] = {}  # profile -> parts a card, over the table
+
+
 
     url: Annotated[str, AfterValidator(read_store)] = Field(
         default="sqlite:///gpubot.db", repr=False

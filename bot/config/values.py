@@ -215,6 +215,15 @@ def read_kinds(value: dict[str, str]) -> dict[str, str]:
     return {k.lower(): v for k, v in value.items()}
 
 
+def read_counts(value: dict[str, int]) -> dict[str, int]:
+    """Parts a card, 1 to 64 of each profile."""
+    line = 'counts = {"grid_t4-8q" = 2}'
+    bad = [name for name, number in value.items() if not name.strip() or not 1 <= number <= 64]
+    if bad:
+        raise wrong("", *(f'[vgpu] "{name}" is not 1 to 64 parts of a card; write: {line}' for name in bad))
+    return value
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach it."""
     return host in ("localhost", "::1") or re.fullmatch(r"127\.\d+\.\d+\.\d+", host) is not None

@@ -42,7 +42,7 @@ class VCenter:
     task_s: float = 120.0  # seconds to wait for a task of ours
     foreign_s: float = 20.0  # seconds to wait for somebody else's task
     dynamic: frozenset[str] = frozenset()  # labels of the cards that are given by Dynamic DirectPath I/O
-    tasks: int = 40  # calls that change something, under way at once
+    moves: int = 40  # calls that change something, under way at once
 
     def endpoint(self) -> tuple[str, int]:
         """Host and port; 443 if none is named."""

@@ -61,10 +61,9 @@ CAUSES = (
     (r"not a (?:valid )?passthrough device|not an available passthrough", "the host does not offer that card for passthrough; "
      "see the host's PCI devices, and PCIe hot plug in its BIOS"),
     (r"interrupt vectors", "the host has run out of interrupt vectors"),
-    (r"graphics (?:memory|resource)|vgpu|vmiop|shared pass-?through", "there is no room for its vGPU now: each card that "
+    (r"graphics (?:memory|resource|device)|vgpu|vmiop|shared pass-?through", "its host makes no such vGPU now: each card that "
      "offers it is full, or cut into another size until its last part is given back"),
-    (r"assignable (?:hardware|device)|no (?:matching|available|suitable)[a-z ]* device|matching device",
-     "no card with its label is free now"),
+    (r"dynamic directpath|assignable (?:hardware|device)|hardware label|no matching", "no card with its label is free now"),
 )  # fmt: skip
 BLAMELESS = (CAUSES[0][0], CAUSES[1][0], CAUSES[4][0], CAUSES[5][0], CAUSES[6][0], r"in use")
 """Memory, MMIO, interrupts, want of room and a card that is in use elsewhere are no card's fault, whichever card the text names."""

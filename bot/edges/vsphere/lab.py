@@ -41,7 +41,7 @@ class _Room:
         self.session = Session(vcenter, real)
         known = replace(known, labels=vcenter.dynamic)
         self.site = Site(vcenter, Memory(), Targets(real), real, Refusals(), known)
-        self.tasks = threading.BoundedSemaphore(vcenter.tasks)
+        self.moves = threading.BoundedSemaphore(vcenter.moves)
         self._guard = threading.Lock()
         self._machines: dict[str, threading.Lock] = {}
 
@@ -157,7 +157,7 @@ class VSphereLab:
         """
         room = self._room(step)
         act = Act(room.site, step)
-        with room.machine(step.machine), room.tasks:
+        with room.machine(step.machine), room.moves:
             return _bounded(room, act.run, act.about)
 
     def advice(self, step: LabStep) -> list[str]:
