@@ -219,6 +219,17 @@ def test_only_the_hold_that_is_named_is_dropped(store: SqlStore) -> None:
 def test_a_hold_is_of_a_card(store: SqlStore) -> None:
     furnish(store)
     refused(store, holds=(Hold("T4-9", Turn.HAS, "1"),))
+    refused(store, holds=(Hold("T4-9.1", Turn.HAS, "1"),))
+
+
+def test_a_hold_may_be_of_a_part_of_a_card(store: SqlStore) -> None:
+    furnish(store)
+    parts = (Hold("T4-1.1", Turn.HAS, "1"), Hold("T4-1.2", Turn.HAS, "2"), Hold("T4-1.1", Turn.NEXT, "2"))
+    write(store, holds=parts)
+    assert store.read().holds == frozenset(parts)
+    refused(store, holds=(Hold("T4-1.2", Turn.HAS, "3"),))
+    write(store, drops=parts[:1], holds=(Hold("T4-1.1", Turn.HAS, "3"),))
+    assert Hold("T4-1.1", Turn.HAS, "3") in store.read().holds
 
 
 def test_a_machine_has_one_open_move(store: SqlStore) -> None:

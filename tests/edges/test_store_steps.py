@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
+from bot.domain.model import Hold, Turn
 from bot.edges.store import TooOld, open_store, schema, upgrade
 from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
@@ -43,6 +44,7 @@ def test_a_filled_database_of_the_first_step(kind: str, databases: Databases, tm
         for table, row in (row_of(value, NOW) for value in values):
             connection.execute(table.insert().values(**row))
         say = connection.execute
+        say(text("INSERT INTO hold (slot, turn, label) VALUES ('T4-1', 'has', '1')"))
         say(text("INSERT INTO pulse VALUES ('readings', 1)"))
         say(text("INSERT INTO reading VALUES (:m, :body)"), {"m": M1, "body": json.dumps(OLD_READING)})
         say(
@@ -60,6 +62,7 @@ def test_a_filled_database_of_the_first_step(kind: str, databases: Databases, tm
         assert [to_text(v) for v in kept.values()] == [
             to_text(v) for v in values if type(v) in map(type, kept.values())
         ]
+    assert books.holds == {Hold("T4-1", Turn.HAS, "1")}
     assert (dict(books.watches), store.minutes(0), store.hours(M1, NOW)) == ({}, [], [])
     assert (store.readings()[M1].seq, store.machine_of_token("aa")) == (7, M1)
     assert not store.take_reading(reading(7)), "it was taken by the program before"

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table, and_, delete, or_, select, update
 from bot.domain.draft import Changes
 from bot.domain.inside import Watch
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
+from bot.domain.slots import card_name
 from bot.edges.store import outbox
 from bot.edges.store.beside import READINGS, TOKENS, moved
 from bot.edges.store.books import (
@@ -81,7 +82,9 @@ def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: 
         connection.execute(delete(HOLD).where(gone))
     if changes.holds:
         # a plain insert: a slot whose turn is taken is refused by the primary key
-        rows = [{"slot": h.slot, "turn": h.turn.value, "label": h.label} for h in changes.holds]
+        rows = [
+            {"slot": h.slot, "turn": h.turn.value, "card": card_name(h.slot), "label": h.label} for h in changes.holds
+        ]
         add(connection, HOLD, rows)
     put(connection, COUNTER, [{"name": name, "last": last} for name, last in changes.numbers])
     for machine in changes.removed:

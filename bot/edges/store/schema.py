@@ -25,7 +25,7 @@ from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, Unreadable, plain_words
 from bot.edges.store.place import put_logs_aside
 
-STEPS = ("0001", "0002")
+STEPS = ("0001", "0002", "0003")
 """All migrations in order; the last one is what this program wants."""
 
 HEARTBEAT_OLD = timedelta(minutes=5)

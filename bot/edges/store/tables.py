@@ -134,8 +134,9 @@ class HoldRow(Row, table=True):
 
     __tablename__ = "hold"
     __table_args__ = (CheckConstraint("turn IN ('has', 'next')", name="turn"),)
-    slot: str = Field(primary_key=True, foreign_key="card.name")
+    slot: str = Field(primary_key=True)
     turn: str = Field(primary_key=True)
+    card: str = Field(foreign_key="card.name")
     label: str = Field(index=True)
 
 
