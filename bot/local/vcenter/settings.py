@@ -43,6 +43,10 @@ class HostRig:
     rebind: bool = False  # devices change their mode without a reboot
 
 
+SHARED_HOST = HostRig("esx-02", (CardRig("0000:3b:00.0", mode="shared"),), vms=("vm-notebook", "vm-shiny"), template="")
+"""A second host, whose one T4 is shared as vGPUs; its PCI id is one of the first host's, too."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The founding rig by default."""
