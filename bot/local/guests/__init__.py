@@ -5,8 +5,8 @@ and no bot: what they tell goes over HTTP to the address that they were given. T
 """
 
 from bot.local.guests.activities import ACTIVITIES, Activity
-from bot.local.guests.cards import Kind, card_uuid
+from bot.local.guests.cards import Kind, address, card_uuid
 from bot.local.guests.conditions import CONDITIONS, Habits
 from bot.local.guests.guest import Guest, Hooks
 
-__all__ = ["ACTIVITIES", "CONDITIONS", "Activity", "Guest", "Habits", "Hooks", "Kind", "card_uuid"]
+__all__ = ["ACTIVITIES", "CONDITIONS", "Activity", "Guest", "Habits", "Hooks", "Kind", "address", "card_uuid"]

@@ -186,6 +186,11 @@ def cores_of(job: Job, span: Span) -> float:
     return round(used / max(span.end - max(span.begin, job.since), 0.001), 3)
 
 
+def address(one: str) -> str:
+    """The PCI id of the card that a piece of hardware is, or is a slice of: a slice is named ``profile@PCI id#key``."""
+    return one.partition("@")[2].partition("#")[0] or one
+
+
 def card_uuid(pci: str) -> str:
     """The UUID that a card shows in any guest."""
     return f"GPU-{uuid.uuid5(CARD_NAMES, pci)}"

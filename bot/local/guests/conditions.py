@@ -28,6 +28,10 @@ class Habits:
     ecc: bool = True  # ECC mode of its cards
     ghost: bool = False  # the cards read 100 % though nobody is on them
     allows: tuple[str, ...] = ORDERS  # orders that the owner enabled
+    vetoes: bool = False  # somebody inside cancels each shutdown that it is told to
+    guestinfo: str = (
+        "none"  # fresh, late, stale, malformed, oversized, forged: what it publishes of itself, see ``published``
+    )
     check_s: float = 20.0  # virtual seconds that a quick check takes
 
 

@@ -14,10 +14,11 @@ from bot.local.guests.activities import ACTIVITIES, PLAIN, STEADY, Job
 from bot.local.guests.cards import Kind, Span
 from bot.local.guests.conditions import CONDITIONS, ORDERS, Habits
 from bot.local.guests.postman import Postman
-from bot.local.guests.reading import Inside, checked, iso, reading_of, shown_job
+from bot.local.guests.reading import Inside, checked, iso, published, reading_of, shown_job
 
 MIN_GAP_S = 0.1  # real seconds between regular readings at least, however fast the clock runs
 DETACHED_S = 180.0  # virtual seconds that the agent leaves the driver alone once "detach soon" was ordered
+LATE_S = 240.0  # virtual seconds after boot that a late guestinfo comes
 SHORT_S = 15.0  # virtual seconds between readings once "interval short" was ordered
 
 
@@ -29,6 +30,7 @@ class Hooks:
     saw: Callable[[list[str]], None]  # the guest is up and sees these PCI ids
     off: Callable[[], None]  # the guest has stopped by itself
     changed: Callable[[], None]  # anything that is shown changed
+    publish: Callable[[str], None] = lambda _: None  # what Tools hand out as guestinfo: text, "" deletes it
 
 
 class Guest:
@@ -42,6 +44,7 @@ class Guest:
         self.boot_id: str | None = None
         self.hardware: list[str] = []  # PCI ids that the machine was started with
         self.kinds: dict[str, Kind] = {}  # PCI id -> what it is, where that is no T4
+        self._first_boot = ""  # what it published first
         self.unlicensed = False  # its slices have lost their licence since boot
         self.new_id: Callable[[], uuid.UUID] = uuid.uuid4  # where boot ids come from
         self.faults: Mapping[str, str] = {}  # PCI id -> what is wrong with that card
@@ -82,6 +85,10 @@ class Guest:
         with self.lock:
             if self.state != "running":
                 return
+            if self.habits.vetoes:
+                self._write("the shutdown was cancelled by a session")
+                self.hooks.changed()
+                return
             self.state = "stopping"
             self._write("the system is going down for power-off")
             self._tell()
@@ -115,9 +122,17 @@ class Guest:
         self.hooks.saw(self.seen())
         self._hire()
         self._tick()
+        if self.habits.guestinfo != "none":
+            wait = LATE_S if self.habits.guestinfo == "late" else 0.0
+            self._later(wait, self._publish)
         if self.habits.licence_lapses_s is not None:
             self._later(self.habits.licence_lapses_s, self._lapse)
         self.hooks.changed()
+
+    def _publish(self) -> None:
+        inside = self._inside(self.timers.clock.unix(), None)
+        self.hooks.publish(published(inside, self._first_boot or inside.boot_id))
+        self._first_boot = self._first_boot or inside.boot_id
 
     def _lapse(self) -> None:
         self.unlicensed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.local.guests.activities import Job
-from bot.local.guests.cards import Kind, Span, card_of
+from bot.local.guests.cards import Kind, Span, address, card_of
 from bot.local.guests.conditions import Habits
 
 DRIVER = "550.90.07"
@@ -18,6 +19,9 @@ AGENT = "0-simulated"
 """Version of the agent."""
 
 CPUS = 16
+OVERSIZED = 80_000
+"""Bytes of a guestinfo that is too long: Tools pass on 64 KB."""
+
 HOLDER_LINGER_S = 3600.0
 """Virtual seconds without any work after which an open program on a card is no job any more: `holder_linger_s` of the real agent."""
 
@@ -47,7 +51,16 @@ def reading_of(inside: Inside) -> dict[str, Any]:
     now, span, habits = inside.span.end, inside.span, inside.habits
     running = [job for job in span.jobs if job.until > now]
     cards = [
-        card_of(habits, inside.faults.get(pci), pci, number, inside.name, span, inside.detached, inside.kinds.get(pci))
+        card_of(
+            habits,
+            inside.faults.get(address(pci)),
+            pci,
+            number,
+            inside.name,
+            span,
+            inside.detached,
+            inside.kinds.get(pci),
+        )
         for number, pci in enumerate(inside.cards)
     ]
     unknown = {pci for pci, card in zip(inside.cards, cards, strict=True) if card["busy_s"] is None}
@@ -102,10 +115,27 @@ def checked(habits: Habits, cards: Sequence[str], faults: Mapping[str, str]) -> 
         return 20, "the driver does not load: the library is of another version"
     if not cards:
         return 10, "no card is here: it computes on the processor"
-    broken = habits.card_fault or next((faults[pci] for pci in cards if pci in faults), None)
+    broken = habits.card_fault or next((faults[pci] for pci in map(address, cards) if pci in faults), None)
     if broken:
         return 20, f"the card cannot be used: {broken}"
     return 0, f"{'a card computes' if len(cards) == 1 else f'{len(cards)} cards compute'} as the processor does"
+
+
+def published(inside: Inside, first_boot: str) -> str:
+    """What a guest publishes of itself as guestinfo, by its habit: true; or of its first boot; cut off in the middle; too long for
+    what Tools pass on; or claiming cards that it has not."""
+    how = inside.habits.guestinfo
+    stale = how == "stale"
+    told = {
+        "boot_id": first_boot if stale else inside.boot_id,
+        "taken": iso(0 if stale else inside.span.end),
+        "cards": 4 if how == "forged" else len(inside.cards),
+        "driver": None if inside.habits.driver_broken else DRIVER,
+    }
+    text = json.dumps(told)
+    if how == "malformed":
+        return text[: len(text) // 2]
+    return json.dumps({**told, "note": "x" * OVERSIZED}) if how == "oversized" else text
 
 
 def iso(unix: float) -> str:

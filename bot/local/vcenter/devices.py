@@ -30,6 +30,14 @@ def cards_of(vm: Node) -> list[DataObject]:
     return [d for d in config.hardware.device if isinstance(d, PCI)] if config is not None else []
 
 
+def forget_assigned(vm: Node) -> None:
+    """A VM that is off has no card of its dynamic devices, whether its settings can be read or not."""
+    config = vm.props["config"] or vm.memo.get("config")
+    for device in config.hardware.device if config is not None else ():
+        if kind_of(device) == "dynamic":
+            device.backing.assignedId = None
+
+
 def of_kind(vm: Node, kind: str) -> list[DataObject]:
     """Those of one kind."""
     return [d for d in cards_of(vm) if kind_of(d) == kind]

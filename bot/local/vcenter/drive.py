@@ -25,17 +25,26 @@ POST /_drive/vm/NAME/clone | rename       ``{"to"}``
 POST /_drive/vm/NAME/template             ``{"template"?: bool}``
 POST /_drive/vm/NAME/inaccessible         ``{"inaccessible"?: bool}``
 POST /_drive/vm/NAME/question             ``{"text": str or null}``
-POST /_drive/vm/NAME/attach | detach      ``{"card", "lock_memory"?, "user"?}``; by default an admin does it
+POST /_drive/vm/NAME/attach               ``{"card", "lock_memory"?, "user"?}``, ``{"dynamic": label, "model"?}`` or ``{"profile"}``; by default an admin does it
+POST /_drive/vm/NAME/detach               ``{"card", "user"?}``: a PCI id, or a device's word in ``cards`` of the state
+POST /_drive/vm/NAME/foreign              ``{"kind": dvx|sriov|group}``: a device that is none of ours
+POST /_drive/vm/NAME/edit                 ``{"annotation"?, "user"?}``: an edit by hand, a new changeVersion
+POST /_drive/vm/NAME/orphan | snapshot    ``{"orphaned"?: bool}``, ``{"taken"?: bool}``
+POST /_drive/vm/NAME/guestinfo            ``{"key", "value"}``: somebody inside writes guestinfo.KEY; "" deletes it
 POST /_drive/vm/NAME/task                 ``{"seconds"}``: a foreign task keeps the VM busy
-POST /_drive/host                         ``{"maintenance"?, "connection"?, "reboot"?, "reinstall"?}``
-POST /_drive/card/PCI                     ``{"enabled"?, "fault"?}``
+POST /_drive/host                         ``{"host"?: name, "maintenance"?, "evacuate"?, "connection"?, "reboot"?, "crash"?, "reinstall"?,
+                                          "renumber"?: true or {old PCI id: new}, "new"?: {"pci", "model"?, "mode"?, "label"?}}``
+POST /_drive/card/PCI                     ``{"host"?: name, "enabled"?, "fault"?, "mode"?: direct|shared|none, "vgpu"?, "label"?}``
+POST /_drive/chaos                        ``{"seed"?, "every_s"?: virtual seconds, "acts"?: {act: weight}, "vms"?: [names]}``: foreign hands at random
+DELETE /_drive/chaos                      ends it, and undoes what it left lying about (questions, maintenance, ...)
 GET  /_drive/hold                         armed, n, when, seen, total, held (method, vm, since, client_gone) or null, last
 POST /_drive/hold                         ``{"n", "when"?: before|after, "late"?}``: holds the n-th changing call of the bot from now; 0 none
 POST /_drive/hold/release                 ``{"drop"?}``
 POST /_drive/fail                         ``{"vm", "verb": power on|reconfigure, "reason", "times"?: 1 (0 until cleared), "fault"?}``; ``{}`` clears
 POST /_drive/conflict                     ``{"vm", "n"?: 1}``: the next n reconfigures meet a concurrent change
 GET  /_drive/counts                       calls: total, by method, by user; POST resets
-POST /_drive/privileges                   ``{"user", "lacks": [ids]}``: takes privileges away from a login
+POST /_drive/privileges                   ``{"user", "lacks"?: [ids], "grants"?: [ids], "vm"?}``: takes from a login, or gives, everywhere or on one VM
+POST /_drive/skew                         ``{"seconds"}``: vCenter's own clock is so far ahead of all others
 POST /_drive/away                         ``{"how": drop|503|silent|up}``: the API drops connections, answers 503, is silent; ``up`` again
 POST /_drive/inject                       a fault of the wire: the fields of ``injected.Injection``; its number
 GET  /_drive/inject                       plans, and what came to pass; DELETE with ``{"number"?}`` takes one back, or all
@@ -58,6 +67,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.local.guests import ACTIVITIES, CONDITIONS
+from bot.local.vcenter.chaos import Chaos
 from bot.local.vcenter.drive_wire import Wire
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.listening import Listening
@@ -83,6 +93,7 @@ class Actions:
     def __init__(self, world: World, server: SoapServer) -> None:
         """Steers ``world`` and the ``server`` in front of it."""
         self.world, self.server, self.hands = world, server, Hands(world)
+        self.chaos: Chaos | None = None
 
     def plain(self, method: str, path: str) -> Action | None:
         """The action of a path without a VM; None: there is none."""
@@ -97,9 +108,10 @@ class Actions:
             ("POST", "conflict"): self._conflict,
             ("POST", "counts"): self._reset,
             ("POST", "sessions/expire"): lambda b: {"ended": self.server.api.sessions.expire(b.get("user"))},
-            ("POST", "privileges"): self._privileges,
             ("POST", "away"): lambda b: self.server.reach.set(str(b["how"])),
             ("POST", "host"): lambda b: self.hands.host(**b),
+            ("POST", "chaos"): self._chaos,
+            ("DELETE", "chaos"): self._end_chaos,
             ("GET", "plain"): lambda _: plain(),
             ("GET", "owing"): lambda _: {"vms": sorted(g.name for g in list(self.world.guests.values()) if g.owes())},
         }
@@ -117,11 +129,6 @@ class Actions:
             else:
                 self.world.refusals.clear()
             return {"planned": len(self.world.refusals)}
-
-    def _privileges(self, body: Body) -> Answer:
-        lacks = {str(p) for p in body["lacks"]}
-        self.server.api.privileges.lacks[str(body["user"])] = lacks
-        return {"lacks": sorted(lacks)}
 
     def _conflict(self, body: Body) -> Answer:
         with self.world.lock:
@@ -156,7 +163,12 @@ class Actions:
             ("POST", "template"): lambda b: hands.template(name, bool(b.get("template", True))),
             ("POST", "inaccessible"): lambda b: hands.inaccessible(name, bool(b.get("inaccessible", True))),
             ("POST", "question"): lambda b: hands.question(name, b["text"]),
-            ("POST", "attach"): lambda b: hands.attach(name, b.pop("card"), **b),
+            ("POST", "attach"): lambda b: self._attach(name, b),
+            ("POST", "foreign"): lambda b: hands.foreign(name, str(b["kind"])),
+            ("POST", "edit"): lambda b: hands.edit(name, **b),
+            ("POST", "orphan"): lambda b: hands.orphan(name, bool(b.get("orphaned", True))),
+            ("POST", "snapshot"): lambda b: hands.snapshot(name, bool(b.get("taken", True))),
+            ("POST", "guestinfo"): lambda b: hands.guestinfo(name, str(b["key"]), str(b["value"])),
             ("POST", "detach"): lambda b: hands.detach(name, b.pop("card"), **b),
             ("POST", "task"): lambda b: {"task": hands.long_task(name, float(b["seconds"]))._moId},
         }
@@ -164,6 +176,25 @@ class Actions:
 
     def _guest(self, name: str) -> Any:
         return self.world.guest_of(self.world.inventory.vm(name))
+
+    def _attach(self, name: str, body: Body) -> None:
+        if "profile" in body:
+            self.hands.attach_vgpu(name, body.pop("profile"), **body)
+        elif "dynamic" in body:
+            self.hands.attach_dynamic(name, body.pop("dynamic"), **body)
+        else:
+            self.hands.attach(name, body.pop("card"), **body)
+
+    def _chaos(self, body: Body) -> None:
+        self._end_chaos({})
+        every, acts, vms = float(body.pop("every_s", 60)), body.pop("acts", None), body.pop("vms", ())
+        self.chaos = Chaos(self.hands, body.pop("seed", None), acts, vms)
+        self.chaos.every(every)
+
+    def _end_chaos(self, _: Body) -> None:
+        if self.chaos is not None:
+            self.chaos.stop()
+            self.chaos.calm()
 
     def _job(self, name: str, body: Body) -> Answer:
         known = {"user": "", "name": "python train.py", "gpu": False, "cards": None, "duration_s": None}

@@ -10,6 +10,7 @@ import copy
 import itertools
 from typing import Any
 
+from bot.local.guests import address
 from bot.local.vcenter import rig
 from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, kind_of, vgpu_device, word, words
 from bot.local.vcenter.hardware import signed16
@@ -147,7 +148,7 @@ class Hands:
                 if kind_of(device) == "dynamic":
                     device.backing.assignedId = None
             made = self._register(to, config, world.host_of(source).moid)
-            world.journal.add(user, "clone", world.tag(made), of=name, cards=words(made))
+            world.journal.add(user, "clone", world.tag(made), of=name, cards=words(made), host=world.host_of(made).name)
 
     def _fresh_name(self, name: str) -> None:
         if not name or any(n.props["name"] == name for n in self.world.inventory.of(vim.VirtualMachine)):
@@ -192,7 +193,9 @@ class Hands:
                 raise KeyError(name)
             self._fresh_name(name)
             vm = self._register(name, self.shelf.pop(name), self._places.pop(name))
-            world.journal.add(user, "register", world.tag(vm), moid=vm.moid)
+            world.journal.add(
+                user, "register", world.tag(vm), moid=vm.moid, cards=words(vm), host=world.host_of(vm).name
+            )
 
     def reregister(self, name: str) -> None:
         """Out and in again."""
@@ -205,7 +208,7 @@ class Hands:
         world = self.world
         with world.lock:
             vm = world.inventory.vm(name)
-            if vm.props["runtime"].powerState == "poweredOn":
+            if vm.props["runtime"].powerState != "poweredOff":
                 world.power_off(vm, user)
             world.journal.add(user, "destroy", world.tag(vm), cards=words(vm))
             world.guest_of(vm).cut()
@@ -282,10 +285,8 @@ class Hands:
         world = self.world
         with world.lock:
             vm = world.inventory.vm(name)
-            config = _config(vm)
-            kept = [o for o in config.extraConfig if o.key != f"guestinfo.{key}"]
-            new = [vim.option.OptionValue(key=f"guestinfo.{key}", value=value)] if value else []
-            config.extraConfig = [*kept, *new]
+            _config(vm)
+            world.set_guestinfo(vm, key, value)
             world.journal.add(user, "guestinfo", world.tag(vm), key=key, size=len(value))
             world.inventory.touch(vm)
 
@@ -377,7 +378,7 @@ class Hands:
         else:
             metal.faults[pci] = str(fault)
         for guest in self.world.guests.values():
-            if pci in guest.hardware and guest.faults is metal.faults:
+            if pci in map(address, guest.hardware) and guest.faults is metal.faults:
                 guest.configure()  # says what changed
 
 

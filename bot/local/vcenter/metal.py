@@ -125,12 +125,14 @@ class Metal:
     def render(self, node: Node) -> None:
         """Write all that the host tells of its cards into its properties, bindings excepted."""
         config, hardware = node.props["config"], node.props["hardware"]
-        mine = [c.pci for c in self.cards]
-        devices = [*self.others, *mine]
+        devices = [*self.others, *(p for c in self.cards for p in (c.pci, *functions_of(c)))]
         hardware.pciDevice = [device(p) for p in devices]
         for numa in hardware.numaInfo.numaNode:
             numa.pciId = [p.id for p in devices if p.numa == int(numa.typeId)]
-        config.pciPassthruInfo = [*(_not_a_card(p) for p in self.others), *(_passthrough(c) for c in self.cards)]
+        config.pciPassthruInfo = [
+            *(_not_a_card(p) for p in self.others),
+            *(p for c in self.cards for p in _passthrough(c)),
+        ]
         config.graphicsInfo = [_graphics(c) for c in self.cards]
         config.graphicsConfig = vim.host.GraphicsConfig(
             hostDefaultGraphicsType="sharedDirect" if any(c.wants_shared for c in self.cards) else "shared",
@@ -199,7 +201,9 @@ def pci_at(address: str, model: Model) -> Pci:
         raise ValueError(f"no card at {address}")
     number = int(bus, 16)
     names, numa = (NVIDIA, model.chip), 0 if number < 0x80 else 1
-    return Pci(number, int(slot, 16), int(function), 0x0302, VENDOR, model.device, VENDOR, model.subdevice, names, numa)
+    return Pci(
+        number, int(slot, 16), int(function), model.klass, VENDOR, model.device, VENDOR, model.subdevice, names, numa
+    )
 
 
 def card_of(rig: CardRig, host: str) -> Card:
@@ -230,7 +234,30 @@ def _not_a_card(pci: Pci) -> DataObject:
     )
 
 
-def _passthrough(card: Card) -> DataObject:
+def functions_of(card: Card) -> list[Pci]:
+    """What else is on the card: sound, USB."""
+    pci = card.pci
+    return [
+        replace(pci, function=number, klass=klass, device=device, names=(NVIDIA, name))
+        for number, (klass, device, name) in enumerate(card.model.functions, start=1)
+    ]
+
+
+def _passthrough(card: Card) -> list[DataObject]:
+    rest = [
+        vim.host.PciPassthruInfo(
+            id=p.id,
+            dependentDevice=card.pci.id,
+            passthruEnabled=False,
+            passthruCapable=True,
+            passthruActive=False,
+        )
+        for p in functions_of(card)
+    ]
+    return [_passthrough_of_card(card), *rest]
+
+
+def _passthrough_of_card(card: Card) -> DataObject:
     return vim.host.PciPassthruInfo(
         id=card.pci.id,
         dependentDevice=card.pci.id,

@@ -60,6 +60,8 @@ class Model:
     sizes: Mapping[str, str]  # series -> "GB:parts ..."
     mig: str = ""  # "slices-GBseries:parts ..."
     mixed: bool = True  # can hold parts of several sizes
+    klass: int = 0x0302  # PCI class and subclass: a 3D controller, or 0x0300 with an outlet for a screen
+    functions: tuple[tuple[int, int, str], ...] = ()  # (class, device, name) of functions .1, .2 ...: sound, USB
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
@@ -95,6 +97,9 @@ MODELS: Mapping[str, Model] = {
               {"c": "4:10 5:8 8:5 10:4 20:2 40:1"}, "1-5c:7 1-5cme:1 1-10c:4 2-10c:3 3-20c:2 4-20c:1 7-40c:1"),
         Model("A100D", 0x20B5, 0x1533, "GA100 [A100 PCIe 80GB]", "NVIDIA A100 80GB PCIe", 80, "grid_a100d-",
               {"c": "4:20 8:10 10:8 16:5 20:4 40:2 80:1"}, MIG_80),
+        Model("RTX6000", 0x1E30, 0x12BA, "TU102GL [Quadro RTX 6000/8000]", "Quadro RTX 6000", 24, "grid_rtx6000-", {}, klass=0x0300,
+              functions=((0x0403, 0x10F7, "TU102 High Definition Audio"), (0x0C03, 0x1AD6, "TU102 USB 3.1 Host Controller"),
+                         (0x0C80, 0x1AD7, "TU102 USB Type-C UCSI Controller"))),
         Model("H100", 0x2331, 0x1626, "GH100 [H100 PCIe]", "NVIDIA H100 PCIe", 80, "nvidia_h100-",
               {"c": "4:20 5:16 8:10 10:8 16:5 20:4 40:2 80:1"}, MIG_80),
     )

@@ -5,6 +5,7 @@ With threads, each has one of its own; without, a task runs within ``start`` if 
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,8 @@ class Tasks:
         self.inventory, self.settings, self.clock, self.timers = inventory, settings, clock, timers
         self.busy: dict[str, str] = {}  # moid of a VM -> id of the task that holds it
         self._done: list[str] = []
+        self._cancelled: set[str] = set()
+        self._random = random.Random(settings.seed)
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -50,7 +53,7 @@ class Tasks:
                 entityName=vm.name,
                 state="queued",
                 cancelled=False,
-                cancelable=False,
+                cancelable=self.settings.tasks_cancelable,
                 queueTime=self._now(),
                 eventChainId=number,
                 reason=vim.TaskReasonUser(userName=user),
@@ -58,11 +61,27 @@ class Tasks:
             task = self.inventory.add(vim.Task, moid, info=info)
             self.busy[vm.moid] = moid
             vm.props["recentTask"] = [*(vm.props.get("recentTask") or [])[-4:], task.ref]
+        latency = self._latency() if seconds is None else seconds
         if self.settings.threads:
-            threading.Thread(target=self._run, args=(task, vm, work, seconds), name=moid, daemon=True).start()
+            threading.Thread(target=self._run, args=(task, vm, work, latency), name=moid, daemon=True).start()
         else:
-            self._by_hand(task, vm, work, self.settings.task_latency_s if seconds is None else seconds)
+            self._by_hand(task, vm, work, latency)
         return task.ref
+
+    def _latency(self) -> float:
+        jitter = self.settings.task_jitter
+        return self.settings.task_latency_s * (self._random.uniform(1 - jitter, 1 + jitter) if jitter else 1)
+
+    def cancel(self, task: Node) -> None:
+        """Cancel a task that has not ended: what it was for is not done. Refusal if these tasks cannot be cancelled, or it is over."""
+        with self.inventory.lock:
+            if not self.settings.tasks_cancelable:
+                raise Refusal(vmodl.fault.NotSupported(), "The task cannot be cancelled.")
+            state = task.props["info"].state
+            if state not in ("queued", "running"):
+                raise Refusal(vim.fault.InvalidState(), f"The task has ended: {state}.")
+            self._cancelled.add(task.moid)
+            self._step(task, cancelled=True)
 
     def _by_hand(self, task: Node, vm: Node, work: Callable[[], Any], latency: float) -> None:
         if latency > 0:
@@ -71,12 +90,12 @@ class Tasks:
             self._step(task, state="running", startTime=self._now(), progress=0)
 
         def end() -> None:
-            if vm.props["runtime"].question is not None and not self._stop.is_set():
+            if self._blocked(task, vm):
                 self.timers.after(ASK_S, end)
             else:
                 self._finish(task, vm, work)
 
-        if latency > 0 or vm.props["runtime"].question is not None:
+        if latency > 0 or self._blocked(task, vm):
             self.timers.after(latency, end)
         else:
             end()
@@ -102,20 +121,25 @@ class Tasks:
                 setattr(task.props["info"], name, value)
             self.inventory.touch(task)
 
-    def _run(self, task: Node, vm: Node, work: Callable[[], Any], seconds: float | None) -> None:
-        latency = self.settings.task_latency_s if seconds is None else seconds
+    def _run(self, task: Node, vm: Node, work: Callable[[], Any], latency: float) -> None:
         self._pause(latency / 2)
         self._step(task, state="running", startTime=self._now(), progress=0)
         self._pause(latency / 2)
-        while vm.props["runtime"].question is not None and not self._stop.is_set():
+        while self._blocked(task, vm):
             time.sleep(POLL_S)  # a pending question blocks the task until it is answered
         self._finish(task, vm, work)
+
+    def _blocked(self, task: Node, vm: Node) -> bool:
+        asked = vm.props["runtime"].question is not None
+        return asked and not self._stop.is_set() and task.moid not in self._cancelled
 
     def _finish(self, task: Node, vm: Node, work: Callable[[], Any]) -> None:
         with self.inventory.lock:
             try:
                 if self._stop.is_set():
                     raise Refusal(vmodl.fault.RequestCanceled(), "The server is stopping.")
+                if task.moid in self._cancelled:
+                    raise Refusal(vmodl.fault.RequestCanceled(), "The task was canceled by a user.")
                 if vm.moid not in self.inventory.nodes:
                     raise Refusal(vmodl.fault.ManagedObjectNotFound(obj=vm.ref), "The object has been deleted.")
                 result = work()

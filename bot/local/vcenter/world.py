@@ -14,7 +14,7 @@ from collections.abc import Callable
 from bot.local.clock import Clock, Timers
 from bot.local.guests import Guest, Habits, Hooks, Kind
 from bot.local.vcenter import power, rig
-from bot.local.vcenter.devices import cards_of, kind_of, of_kind, word, words
+from bot.local.vcenter.devices import cards_of, forget_assigned, kind_of, of_kind, word, words
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.journal import Journal
 from bot.local.vcenter.metal import Card, Metal, can_suspend
@@ -157,6 +157,7 @@ class World:
             saw=lambda cards: on(lambda n: self._saw(n, cards)),
             off=lambda: on(lambda n: self._off(n, GUEST, clean=True)),
             changed=self.inventory.touch,
+            publish=lambda text: on(lambda n: self._publish(n, text)),
         )
         guest = self.guests[key] = Guest(vm.name, self.timers, hooks, self.lock)
         guest.habits = Habits(
@@ -176,6 +177,17 @@ class World:
     def _saw(self, vm: Node, cards: list[str]) -> None:
         self.journal.add(GUEST, "boot", self.tag(vm))
         self.journal.add(GUEST, "guest saw cards", self.tag(vm), cards=cards)
+
+    def _publish(self, vm: Node, text: str) -> None:
+        self.set_guestinfo(vm, "gpubot", text)
+        self.journal.add(GUEST, "guestinfo", self.tag(vm), key="gpubot", size=len(text))
+
+    def set_guestinfo(self, vm: Node, key: str, value: str) -> None:
+        """Write ``guestinfo.KEY`` into what can be read of the settings; an empty value deletes it. It is no configuration change."""
+        config = vm.props["config"] or vm.memo["config"]
+        kept = [o for o in config.extraConfig if o.key != f"guestinfo.{key}"]
+        config.extraConfig = [*kept, *([vim.option.OptionValue(key=f"guestinfo.{key}", value=value)] if value else [])]
+        self.inventory.touch(vm)
 
     # -- reconfigure -------------------------------------------------------
 
@@ -375,8 +387,7 @@ class World:
         self.journal.add(user, "power off", self.tag(vm), clean=clean)
         self.guest_of(vm).cut()
         rig.tools_off(vm)
-        for device in of_kind(vm, "dynamic"):
-            device.backing.assignedId = None
+        forget_assigned(vm)
         if self.settings.power_renews and vm.props["config"] is not None:
             vm.props["config"].changeVersion = self.change_version()
         moid, host = vm.moid, self.host_of(vm)
