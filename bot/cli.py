@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from bot.service.setup.first import Entry
 
 app = typer.Typer(
     name="gpubot",
@@ -78,6 +81,96 @@ def run(
         _fail(str(error))
 
 
+@app.command("init")
+def first_settings(
+    host: Annotated[str, typer.Option(help="Name or address of the vCenter.")] = "",
+    user: Annotated[str, typer.Option(help="A login that may read there.")] = "",
+    password_file: Annotated[Path | None, typer.Option(help="File with its password, one line.")] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="PEM file of the authority that signed its certificate; else the system's.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 443,
+    name: Annotated[str, typer.Option(help="What to call it: [vcenter.NAME].")] = "lab",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The settings file to write.")] = HERE,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+) -> None:
+    """Look at a vCenter, and write the first settings and the lines that register its machines. Reads only.
+
+    What is not given by options is asked for, if there is a terminal. Level is watch: nothing is moved.
+    """
+    from bot.service.setup import first, show
+
+    files = (out, first.beside(out))
+    if (there := [str(file) for file in files if file.exists()]) and not force:
+        raise _fail(
+            f"{' and '.join(there)} exists already: name another file with --out, or write over it with --force"
+        )
+    if not out.resolve().parent.is_dir():
+        raise _fail(f"there is no folder {out.resolve().parent}: make it first")
+    host = host or _asked("--host", "Name or address of the vCenter")
+    user = user or _asked("--user", "A login there that may read (like gpubot@vsphere.local)")
+    password_file = password_file or Path(_asked("--password-file", "File with its password"))
+    entry, password = _entry(name, host, port, user, password_file, ca_file, out)
+    from bot import wiring
+    from bot.edges.here import zone
+
+    logging.disable(logging.CRITICAL)
+    toml, machines, found = wiring.first_look(entry(zone()), password, ca_file)
+    if found:
+        typer.echo(show.listing(found), err=True)
+    if not toml:
+        raise _fail("Nothing was written.")
+    for file, text in zip(files, (toml, machines), strict=True):
+        try:
+            file.write_text(text, "utf-8")
+        except OSError as error:
+            raise _fail(f"{file} cannot be written: {error.strerror}") from None
+    typer.echo(f"{machines}\nWrote {files[0]} and these lines into {files[1]}.")
+    typer.echo(f"Next: fill in the lines marked TODO, then run: gpubot doctor --settings {files[0]}")
+
+
+def _asked(option: str, question: str) -> str:
+    """What a person at the terminal answers; without one, the option is needed."""
+    import sys
+
+    if not sys.stdin.isatty():
+        raise _fail(f"{option} is needed where there is no terminal to ask at")
+    return str(typer.prompt(question, err=True)).strip()
+
+
+def _entry(
+    name: str, host: str, port: int, user: str, password_file: Path, ca_file: Path | None, out: Path
+) -> tuple[Callable[[str], Entry], str]:
+    """How the vCenter is reached, still without the zone, and its password. Paths are written as seen from the settings file."""
+    import re
+
+    from bot.service.setup.first import Entry
+
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
+        raise _fail("--name is small letters, digits and dashes, like: lab")
+    if not re.fullmatch(r"[\w.:%-]+", host):
+        raise _fail("--host is a name or an address alone, like: vcenter.example.com (the port is --port)")
+    try:
+        password = password_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _fail(f"{password_file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    if not password or "\n" in password:
+        raise _fail(f"{password_file} must have one line: the password")
+    if ca_file is not None and not ca_file.is_file():
+        raise _fail(f"there is no file {ca_file}")
+    folder = out.resolve().parent
+
+    def seen(path: Path) -> str:
+        full = path.resolve()
+        return str(full.relative_to(folder)) if full.is_relative_to(folder) else str(full)
+
+    def entry(zone: str) -> Entry:
+        ca = seen(ca_file) if ca_file is not None else ""
+        return Entry(name, host, port, user, seen(password_file), ca, zone or "Europe/Berlin")
+
+    return entry, password
+
+
 @app.command("doctor")
 def look_into(
     settings: SettingsFile = HERE,
@@ -132,6 +225,26 @@ def pause(
             typer.echo(wiring.plain(loaded, "", wiring.halt(loaded, _user(), " ".join(why or ()))))
     except wiring.CannotStart as error:
         _fail(str(error))
+
+
+@app.command()
+def drill(
+    machine: Annotated[str, typer.Argument(help="A machine that nobody needs; it restarts twice.")],
+    as_: Annotated[str, typer.Option("--as", help="Which admin asks; else the first one that is known.")] = "",
+    kind: Annotated[str, typer.Option(help="Of which kind of card; else any that is free on its host.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")] = False,
+    settings: SettingsFile = HERE,
+) -> None:
+    """One whole move and its way back, timed, by the bot that runs. Exit code 0 only if all is as it was before."""
+    from bot import wiring
+
+    loaded = _load(settings)
+    try:
+        with _database():
+            code = wiring.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
+    except wiring.CannotStart as error:
+        _fail(str(error))
+    raise typer.Exit(code)
 
 
 def _user() -> str:

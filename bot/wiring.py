@@ -37,7 +37,7 @@ from bot.edges.store.inspect import password_in
 from bot.edges.telemetry import push
 from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource
 from bot.edges.vsphere.connect import VCenter
-from bot.edges.vsphere.inspect import Questions
+from bot.edges.vsphere.inspect import Questions, discover
 from bot.edges.vsphere.inspect import inspect as look_into_vcenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
 from bot.edges.web import Server, WebError, build
@@ -47,10 +47,12 @@ from bot.service.desk import Desk
 from bot.service.known import KnownPeople
 from bot.service.ports import Ask, Lab, Reply, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
-from bot.service.setup import doctor, role
+from bot.service.setup import doctor, first, judge_vcenter, role
 from bot.service.setup.doctor import Eyes
+from bot.service.setup.drill import Wanted as Drilled
+from bot.service.setup.drill import Ways, drill
 from bot.service.setup.facts import DatabaseFacts, VCenterFacts, Wanted
-from bot.service.setup.findings import Report
+from bot.service.setup.findings import Finding, Report
 from bot.service.words.plain import not_known
 
 log = logging.getLogger("gpubot")
@@ -229,6 +231,44 @@ def plain(settings: Settings, person: str, reply: Reply) -> str:
         store.close()
 
 
+def drill_of(
+    settings: Settings,
+    machine: str,
+    person: str,
+    kind: str,
+    *,
+    yes: bool,
+    out: Callable[[str], None],
+    ask: Callable[[str], bool],
+) -> int:
+    """``gpubot drill``: see ``service.setup.drill``. ``person``: "" the first admin that is known. Returns the exit code. Raises CannotStart."""
+    clock = clock_of()
+    store = _open(settings, clock)
+    try:
+        people = KnownPeople(store, settings.site.admins, settings.site.zone)
+        admins = list(people.admins())
+        found = people.find(visible(person)) if person else people.person(admins[0]) if admins else None
+        if found is None:
+            raise CannotStart(not_known(person or "an admin", [p.name for p in store.persons()]))
+        if found.id not in admins:
+            raise CannotStart(f"{found.name} is no admin of gpubot: a drill is an admin's ([site] admins)")
+        desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
+        ways = Ways(
+            books=store.read,
+            seen=store.last_look,
+            say=lambda line: desk.hear(Ask(found.id, line, "terminal")),
+            plain=lambda reply: words.terminal(reply, found.zone, lambda id: people.person(id).name, clock.now()),
+            running=lambda: store.claimed(clock.wall(), CLAIM_TTL),
+            now=clock.now,
+            sleep=time.sleep,
+            out=out,
+            ask=ask,
+        )
+        return drill(ways, Drilled(machine, found, kind, found.zone), policy_of(settings), yes)
+    finally:
+        store.close()
+
+
 def _open(settings: Settings, clock: FileClock) -> SqlStore:
     try:
         return open_store(settings.store.url, now=clock.now)
@@ -289,6 +329,23 @@ def wanted_of(settings: Settings, path: Path) -> Wanted:
     )
 
 
+def first_look(entry: first.Entry, password: str, ca_file: Path | None) -> tuple[str, str, list[Finding]]:
+    """What ``gpubot init`` writes: the settings, the lines about machines, and what is wrong with the vCenter; both texts are empty if it
+    cannot be looked into."""
+    host = f"[{entry.host}]" if ":" in entry.host else entry.host
+    vcenter = VCenter(
+        entry.name, f"{host}:{entry.port}", entry.user, password, ca_file, connect_s=CONNECT_S, answer_s=2 * CONNECT_S
+    )
+    clock = FileClock(None)
+    facts, people = discover(vcenter, clock)
+    kinds = {card.ids: card.name for host in (facts.seen.hosts if facts.seen else ()) for card in host.cards}
+    found = judge_vcenter.vcenter(facts, Wanted("watch", "", "/gpu", SCOPES, kinds), clock.wall())
+    found = [replace(f, what=f.what.replace(password, "…")) for f in found]
+    if facts.phase or facts.seen is None:
+        return "", "", found
+    return first.toml(entry, facts), first.machines(entry, facts.seen, people, facts.blockers, "/gpu"), found
+
+
 def _known_secrets(settings: Settings) -> dict[str, str]:
     """Where each secret belongs -> itself. One that is missing or cannot be read is told with the settings, and left out."""
     found: dict[str, str] = {}
@@ -324,7 +381,8 @@ def _site_eye(
     def look(base: DatabaseFacts) -> VCenterFacts:
         (vcenter,) = vcenters_of(one)
         machines = tuple(m for m in base.machines if m.vcenter == name)
-        asked = Questions(machines, tuple(role.ACT), role.TOO_MUCH, tuple(settings.kinds))
+        profiles = tuple(settings.policy().vgpu_profiles)
+        asked = Questions(machines, tuple(role.ACT), role.TOO_MUCH, tuple(settings.kinds), profiles)
         return look_into_vcenter(replace(vcenter, connect_s=CONNECT_S, answer_s=2 * CONNECT_S), clock, asked)
 
     return look
@@ -466,7 +524,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     rounds = Rounds(
         store, lab, voice, people, clock, policy, made.run, wake,
         claim=(lambda: store.claim(made.run, clock.wall(), CLAIM_TTL)) if made.single else None,
-        jump=clock.jump,
+        jump=clock.jump, workers=sum(v.moves for v in vcenters),
     )  # fmt: skip
     stack.callback(rounds.close)
     verbs = commands.found()

@@ -1,7 +1,8 @@
-"""This machine as ``gpubot doctor`` sees it: its clock and its ports. Called by wiring; changes nothing."""
+"""This machine as ``gpubot doctor`` sees it: its clock, its zone and its ports. Called by wiring; changes nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import socket
@@ -18,6 +19,15 @@ def synchronized() -> bool | None:
     except (OSError, AttributeError):
         return None
     return None if state < 0 else bool(state != UNSYNCHRONIZED)
+
+
+def zone() -> str:
+    """This machine's time zone by its IANA name; "" it does not tell."""
+    with contextlib.suppress(OSError):
+        name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+        if name:
+            return name.removeprefix("posix/")
+    return ""
 
 
 def port_taken(host: str, port: int) -> str:

@@ -32,11 +32,12 @@ from bot.edges.vsphere.client import Client, Row
 from bot.edges.vsphere.connect import NoConnection, VCenter, connect
 from bot.edges.vsphere.lab import VSphereLab
 from bot.edges.vsphere.machines import utc
+from bot.edges.vsphere.notes import people
 from bot.edges.vsphere.power import NO_TOOLS
 from bot.edges.vsphere.stub import Transport
 from bot.edges.vsphere.vmomi import Fault, Ref, vim
 from bot.service.ports import Clock, LabError, LabStep
-from bot.service.setup.facts import Certificate, DeviceFacts, HostFacts, VCenterFacts
+from bot.service.setup.facts import Certificate, DeviceFacts, HostFacts, VCenterFacts, VmFacts
 
 SHAKE_S = 5.0
 """Real seconds for a certificate to be shown."""
@@ -68,6 +69,8 @@ class Questions:
     needed: tuple[str, ...] = ()  # privileges that are asked for each
     spare: tuple[str, ...] = ()  # privileges that are to be had nowhere
     gpu_ids: tuple[str, ...] = ()  # vendor:device that count as GPUs besides NVIDIA's
+    profiles: tuple[str, ...] = ()  # vGPU profiles that the settings name
+    everybody: bool = False  # whether each machine could take a card, registered or not
 
 
 def inspect(vcenter: VCenter, clock: Clock, questions: Questions) -> VCenterFacts:
@@ -84,10 +87,29 @@ def inspect(vcenter: VCenter, clock: Clock, questions: Questions) -> VCenterFact
         facts = _looked(vcenter, clock, questions, facts)
         return _rights(client, questions, facts)
     except (Fault, *Transport, LabError) as error:
-        said = getattr(error, "msg", None) or str(error) or type(error).__name__
-        return replace(
-            facts, phase="inventory", trouble=f"vCenter {vcenter.name} answers the login and not the rest ({said})"
-        )
+        return replace(facts, phase="inventory", trouble=_half(vcenter, error))
+    finally:
+        client.close()
+
+
+def _half(vcenter: VCenter, error: Exception) -> str:
+    said = getattr(error, "msg", None) or str(error) or type(error).__name__
+    return f"vCenter {vcenter.name} answers the login and not the rest ({said})"
+
+
+def discover(vcenter: VCenter, clock: Clock) -> tuple[VCenterFacts, tuple[VmFacts, ...]]:
+    """For a first look: what :func:`inspect` finds, which machines could take a card, and what they say of their people."""
+    facts = inspect(vcenter, clock, Questions(everybody=True))
+    if facts.phase:
+        return facts, ()
+    try:
+        client = connect(vcenter)
+    except NoConnection as error:
+        return replace(facts, phase=str(error.phase), trouble=str(error)), ()
+    try:
+        return facts, tuple(people(client, vcenter))
+    except (Fault, *Transport) as error:
+        return replace(facts, phase="inventory", trouble=_half(vcenter, error)), ()
     finally:
         client.close()
 
@@ -191,27 +213,28 @@ def _host(ref: Ref, row: Row) -> HostFacts:
 
 def _looked(vcenter: VCenter, clock: Clock, questions: Questions, facts: VCenterFacts) -> VCenterFacts:
     """The driver's own look, and its dry runs."""
-    lab = VSphereLab([vcenter], clock, questions.gpu_ids)
+    lab = VSphereLab([vcenter], clock, questions.gpu_ids, profiles=questions.profiles)
     try:
         seen = lab.look()
         if vcenter.name not in seen.complete:
             trouble = lab.troubles.get(vcenter.name, "a look at it did not come in time")
             return replace(facts, phase="inventory", trouble=trouble)
-        return replace(facts, seen=seen, blockers=_blockers(lab.dry_run, seen, questions.machines, clock.real))
+        asked = [m.uuid for m in (seen.machines if questions.everybody else questions.machines)]
+        return replace(facts, seen=seen, blockers=_blockers(lab.dry_run, seen, asked, clock.real))
     finally:
         lab.close()
 
 
 def _blockers(
-    dry_run: Callable[[LabStep], Sequence[str]], seen: Seen, machines: Iterable[Machine], real: Callable[[], float]
+    dry_run: Callable[[LabStep], Sequence[str]], seen: Seen, machines: Iterable[MachineId], real: Callable[[], float]
 ) -> dict[MachineId, tuple[str, ...]]:
     """Machine -> why it could take no card, leaving out what is told of its state, its host or its card."""
     found: dict[MachineId, tuple[str, ...]] = {}
     end = real() + DRY_RUNS_S
     by_uuid = {m.uuid: m for m in seen.machines}
     hosts = {h.id: h for h in seen.hosts}
-    for machine in machines:
-        one = by_uuid.get(machine.uuid)
+    for uuid in machines:
+        one = by_uuid.get(uuid)
         if one is None or one.template or one.question or one.unknown or one.power is Power.SUSPENDED or real() > end:
             continue
         host = hosts.get(one.host)

@@ -179,7 +179,8 @@ def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
     found: list[Finding] = []
     labels = wanted.dynamic.get(facts.name, ())
     told = {h.name for h in facts.seen.hosts if not h.connected}
-    graphics_told = {f.about for f in _hosts(facts, wanted) if f.code in ("hosts.no-profiles", "hosts.graphics")}
+    graphics = {f.about: f.code for f in _hosts(facts, wanted) if f.code in ("hosts.no-profiles", "hosts.graphics")}
+    old = bool(_version(facts, wanted))
     carried = {c.label for h in facts.seen.hosts for c in h.cards if c.label}
     unlisted: dict[str, list[str]] = {}
     for host in facts.seen.hosts:
@@ -189,7 +190,7 @@ def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
         for card in host.cards:
             if card.ids not in wanted.kinds:
                 unlisted.setdefault(f"{card.ids} {card.name}", []).append(f"{card.pci} on {host.name}")
-            elif not card.active and host.name not in graphics_told:
+            elif not card.active and not _told(card, graphics.get(host.name, ""), old):
                 found.append(_inactive(card, host, devices[card.pci].enabled if card.pci in devices else None))
     for ids, places in sorted(unlisted.items()):
         id, _, name = ids.partition(" ")
@@ -204,6 +205,13 @@ def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
             todo = "in vCenter, the host, Configure, PCI Devices: select the cards, Hardware Label; or delete it from the settings"
             found.append(error("cards.label", what, todo, facts.name))
     return found
+
+
+def _told(card: SeenCard, graphics: str, old: bool) -> bool:
+    """Whether why it cannot be given is said already: of its host's graphics, or of the version of the API."""
+    if graphics == "hosts.no-profiles":
+        return card.mode is Mode.VGPU
+    return bool(graphics) or (old and "version 7.0" in card.trouble)
 
 
 def _inactive(card: SeenCard, host: SeenHost, enabled: bool | None) -> Finding:
@@ -230,7 +238,7 @@ def short_kind(name: str) -> str:
     inside = name.partition("[")[2].partition("]")[0] or name
     words = [
         w
-        for w in inside.replace("/", " ").split()
+        for w in inside.replace("/", " ").replace("-", " ").split()
         if w.lower() not in ("nvidia", "tesla", "quadro", "corporation", "pcie")
     ]
     digits = [w for w in words if any(c.isdigit() for c in w)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterable
 
 from bot.service.setup.findings import GROUPS, Finding, Report, Weight
 
@@ -46,6 +47,11 @@ def text(report: Report) -> str:
             )
         )
     return "\n\n".join([*parts, last_line(report)])
+
+
+def listing(findings: Iterable[Finding]) -> str:
+    """Findings without headings."""
+    return "\n".join(_one(f) for f in findings)
 
 
 def _one(finding: Finding) -> str:

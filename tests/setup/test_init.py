@@ -1,0 +1,182 @@
+"""`gpubot init` writes settings that load, and the lines that register the machines, from what a read-only login sees."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.config import examine
+from bot.domain.model import DynamicCard, Mode, Power, Seen, SeenCard, SeenHost, SeenMachine, Vgpu
+from bot.edges.vsphere.notes import words_of
+from bot.local.vcenter.hands import Hands
+from bot.local.vcenter.settings import CardRig, HostRig, Settings
+from bot.local.vcenter.start import Running, start_in_thread
+from bot.local.vcenter.vmomi import vim
+from bot.service.setup import first
+from bot.service.setup.facts import VCenterFacts, VmFacts
+from bot.service.setup.judge_vcenter import short_kind
+from tests.setup.site import CARD, plain_environment
+
+SHARED = CardRig("0000:86:00.0", mode="shared"), CardRig("0000:af:00.0", mode="shared")
+HOSTS = (
+    HostRig(
+        cards=(CardRig("0000:3b:00.0"), CardRig("0000:5e:00.0", label="t4-pool")), vms=("vm-python", "vm-r", "vm-odd")
+    ),
+    HostRig("esx-02", cards=SHARED, vms=("vm-small",), template=""),
+)
+
+
+@pytest.fixture(scope="module")
+def vcenter() -> Iterator[Running]:
+    with plain_environment(), start_in_thread(Settings(boot_s=0.01, hosts=HOSTS)) as running:
+        world = running.world
+        Hands(world).attach("vm-python", CARD)
+        world.inventory.vm("vm-odd").props["config"].firmware = "bios"
+        world.inventory.vm("vm-r").props["config"].annotation = "R of the statistics group. Ask bob@example.com first."
+        fields = running.server.api.fields
+        key = fields.add("Owner", vim.VirtualMachine).key
+        fields.set(world.inventory.vm("vm-python"), key, "ada@example.com, Carol Smith")
+        yield running
+
+
+def ask(vcenter: Running, folder: Path, *more: str, password: str = "") -> Result:
+    (folder / "vcenter.password").write_text(password or vcenter.password)
+    options = {
+        "--host": "127.0.0.1",
+        "--port": str(vcenter.port),
+        "--user": vcenter.user,
+        "--password-file": str(folder / "vcenter.password"),
+        "--ca-file": str(vcenter.ca_file),
+        "--out": str(folder / "gpubot.toml"),
+    }
+    return CliRunner().invoke(app, ["init", *(word for pair in options.items() for word in pair), *more])
+
+
+def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, tmp_path: Path) -> None:
+    told = ask(vcenter, tmp_path)
+    assert told.exit_code == 0, told.output
+    text = (tmp_path / "gpubot.toml").read_text("utf-8")
+    raw = tomllib.loads(text)
+    assert raw["site"]["level"] == "watch"
+    assert raw["vcenter"]["lab"]["user"] == vcenter.user
+    assert raw["vcenter"]["lab"]["password_file"] == "vcenter.password"
+    assert raw["vcenter"]["lab"]["dynamic"] == ["t4-pool"]
+    assert raw["kinds"] == {"10de:1eb8": "T4"}
+    assert "grid_t4-8q" in raw["vgpu"]["profiles"]
+    assert vcenter.password not in text
+    assert "gpubot doctor" in told.output
+
+
+def test_the_settings_load_and_lack_only_what_a_person_must_fill_in(vcenter: Running, tmp_path: Path) -> None:
+    assert ask(vcenter, tmp_path).exit_code == 0
+    settings, mistakes = examine(tmp_path / "gpubot.toml")
+    assert settings is not None
+    assert set(settings.vcenter) == {"lab"}
+    assert len(mistakes) == 4, mistakes  # two token files, the channel, the admins
+    assert all(any(word in line for word in ("token_file", "channel", "admins")) for line in mistakes)
+
+
+def test_machines_that_have_a_card_or_could_take_one_get_their_lines(vcenter: Running, tmp_path: Path) -> None:
+    told = ask(vcenter, tmp_path)
+    lines = (tmp_path / "gpubot-machines.txt").read_text("utf-8")
+    assert lines.strip() in told.stdout
+    assert (
+        "/gpu machine add vm-python owners @ada   # has 1 by address; from the attribute Owner: ada@example.com"
+        in lines
+    )
+    assert "/gpu machine add vm-r owners @bob   # from the notes: bob@example.com" in lines
+    assert "# /gpu machine add vm-small owners @…   nobody is named" in lines
+    assert "# vm-odd: vm-odd boots with BIOS" in lines
+    assert "template-gpu" not in lines
+
+
+def test_nothing_is_changed_in_the_vcenter(vcenter: Running, tmp_path: Path) -> None:
+    before = len(vcenter.world.journal.since(0))
+    assert ask(vcenter, tmp_path).exit_code == 0
+    assert len(vcenter.world.journal.since(0)) == before
+
+
+def test_files_that_are_there_are_kept(vcenter: Running, tmp_path: Path) -> None:
+    (tmp_path / "gpubot.toml").write_text("# mine\n")
+    told = ask(vcenter, tmp_path)
+    assert told.exit_code == 2
+    assert "--force" in told.output
+    assert (tmp_path / "gpubot.toml").read_text() == "# mine\n"
+    assert not (tmp_path / "gpubot-machines.txt").exists()
+    assert ask(vcenter, tmp_path, "--force").exit_code == 0
+    assert "[vcenter.lab]" in (tmp_path / "gpubot.toml").read_text()
+
+
+def test_a_vcenter_that_cannot_be_looked_into_leaves_no_file(vcenter: Running, tmp_path: Path) -> None:
+    told = ask(vcenter, tmp_path, password="not-the-password")
+    assert told.exit_code == 2
+    assert "login" in told.output and "not-the-password" not in told.output
+    assert not (tmp_path / "gpubot.toml").exists()
+
+
+def test_without_a_terminal_what_is_missing_is_named() -> None:
+    told = CliRunner().invoke(app, ["init", "--out", "/nowhere-at-all/gpubot.toml"])
+    assert told.exit_code == 2 and "there is no folder" in told.output
+    told = CliRunner().invoke(app, ["init", "--out", "x-that-is-not-there.toml"])
+    assert told.exit_code == 2 and "--host is needed" in told.output
+
+
+@pytest.mark.parametrize(
+    ("value", "people"),
+    [
+        ("ada@example.com", ("ada@example.com",)),
+        ("Ada Example <ada@example.com>; bob@example.org", ("ada@example.com", "bob@example.org")),
+        ("Ada Example, Bob", ("Ada Example", "Bob")),
+        ("", ()),
+        (" ; ", ()),
+        ("x" * 300, ()),
+    ],
+)
+def test_people_in_a_value(value: str, people: tuple[str, ...]) -> None:
+    assert words_of(value) == people
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Tesla T4", "T4"),
+        ("TU104GL [Tesla T4]", "T4"),
+        ("GA102GL [A40]", "A40"),
+        ("NVIDIA A100-PCIE-40GB", "A100"),
+        ("GH100 [H100 PCIe]", "H100"),
+        ("", "GPU"),
+        ("***", "GPU"),
+    ],
+)
+def test_the_word_for_a_card(name: str, kind: str) -> None:
+    assert short_kind(name) == kind
+
+
+NASTY = 'a"b\\c\n[site]\nlevel = "act" # \x07'
+
+
+def test_names_from_a_vcenter_cannot_write_settings() -> None:
+    card = SeenCard("0000:3b:00.0", "10de:1eb8", NASTY, True, label=NASTY)
+    shared = SeenCard("0000:5e:00.0", "10de:1eb9", NASTY, True, Mode.VGPU, profiles=(NASTY, "grid_t4-8q", "grid_t4-1b"))
+    host = SeenHost("lab", "host-1", NASTY, True, False, (card, shared))
+    held: Any = (DynamicCard("10de:1eb8", NASTY), Vgpu(NASTY))
+    machine = SeenMachine("lab", "u1", NASTY, "host-1", Power.ON, ("0000:3b:00.0",), unplaced=held)
+    seen = Seen(datetime.now(UTC), frozenset({"lab"}), (host,), (machine,))
+    entry = first.Entry("lab", NASTY, 8443, NASTY, NASTY, NASTY, "Europe/Berlin")
+    facts = VCenterFacts("lab", "h", "u", api="8.0.3.0", product=NASTY, seen=seen)
+    raw = tomllib.loads(first.toml(entry, facts))
+    assert raw["site"]["level"] == "watch"
+    assert raw["vcenter"]["lab"]["user"] == NASTY
+    assert set(raw) == {"site", "slack", "vcenter", "kinds", "vgpu", "store", "web"}
+    lines = first.machines(entry, seen, [VmFacts("u1", NASTY, (NASTY,), NASTY)], {}, "/gpu")
+    assert all(line.startswith(("#", "/gpu machine add ")) for line in lines.splitlines() if line)
+    assert json.dumps(lines)  # plain text
