@@ -24,6 +24,9 @@ def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.Argume
     parse.add_argument("--bot-password", help="password of the bot's login; default: random")
     parse.add_argument("--admin-password", help="password of the admin's login; default: random")
     parse.add_argument("--user-password", help="password of a user's login; default: random")
+    parse.add_argument(
+        "--shared-host", action="store_true", help="a second host, whose one T4 is shared as vGPUs, with two VMs"
+    )
     parse.add_argument("--extra-vms", type=int, default=0, help="further VMs without cards")
     parse.add_argument("--page-size", type=int, default=100, help="objects a page")
     parse.add_argument("--task-latency", type=float, default=0.2, help="real seconds that a task takes")
@@ -36,6 +39,9 @@ def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.Argume
     parse.add_argument("--certificate", default="good", choices=("good", "self-signed", "wrong-host", "expired"))
     parse.add_argument(
         "--api", default="8.0.3.0", metavar="VERSION", help="API that is spoken: 6.7, 7.0.3.0, 8.0.3.0 or 9.0 (8.0.3.0)"
+    )
+    parse.add_argument(
+        "--replay", type=Path, metavar="DIR", help="show the site that `gpubot doctor --record DIR` wrote, read-only"
     )
     return parse
 

@@ -16,8 +16,10 @@ def main(argv: list[str] | None = None) -> None:
 
 def serve_as(args: argparse.Namespace) -> None:
     """Serve as parsed arguments say. The server is loaded here, after a question for help was answered."""
-    from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, PERSON_USER, Settings
+    from bot.local.vcenter.replay import read
+    from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, PERSON_USER, SHARED_HOST, HostRig, Settings
     from bot.local.vcenter.start import serve, with_passwords
+    from bot.local.vcenter.versions import api_id
 
     settings = Settings(
         extra_vms=args.extra_vms,
@@ -29,11 +31,17 @@ def serve_as(args: argparse.Namespace) -> None:
         release_lag_s=args.release_lag,
         certificate=args.certificate,
         api_version=args.api,
+        hosts=(HostRig(), SHARED_HOST) if args.shared_host else (HostRig(),),
     )
     given = {BOT_USER: args.bot_password, ADMIN_USER: args.admin_password, PERSON_USER: args.user_password}
     settings = with_passwords(settings, {name: word for name, word in given.items() if word is not None})
+    try:
+        api_id(args.api)
+        recording = read(args.replay) if args.replay else None
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="vcenter-ca-") as own:
-        serve(settings, (args.port, args.drive_port), args.ca_out or Path(own) / "ca.pem")
+        serve(settings, (args.port, args.drive_port), args.ca_out or Path(own) / "ca.pem", recording)
 
 
 if __name__ == "__main__":

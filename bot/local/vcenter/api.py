@@ -14,6 +14,7 @@ from bot.local.vcenter.access import Access
 from bot.local.vcenter.collector import Collector
 from bot.local.vcenter.inventory import Node, gone
 from bot.local.vcenter.privileges import ANSWER, KNOWN, OFF, ON, RESET, Privileges, of_spec
+from bot.local.vcenter.replay import RecordedPrivileges, Recording, show
 from bot.local.vcenter.sessions import Filter, Session, Sessions, View
 from bot.local.vcenter.vmomi import DataObject, Ref, Refusal, vim, vmodl
 from bot.local.vcenter.wire import Call
@@ -41,13 +42,17 @@ CHANGING = MUTATING | {
 class Api(Access):
     """One vCenter's methods."""
 
-    def __init__(self, world: World) -> None:
-        """No session yet."""
+    def __init__(self, world: World, recording: Recording | None = None) -> None:
+        """No session yet. ``recording``: a site that is shown in place of the world's, read-only."""
+        self.recording = recording
         self.world, self.inventory = world, world.inventory
         self.version = versions.named(world.settings.api_version)  # the newest that is spoken
         self._introduce()
+        if recording is not None:
+            show(recording, world.inventory)
         self.sessions = Sessions(dict(world.settings.users), world.settings.idle_s, world.inventory.touch)
-        self.privileges = Privileges(world.settings.bot_user)
+        bot = world.settings.bot_user
+        self.privileges = Privileges(bot) if recording is None else RecordedPrivileges(recording)
         self.fields = customfields.CustomFields(world.inventory)
         self.collector = Collector(self, world.settings.page_size)
         self.skew_s = world.settings.skew_s  # seconds that vCenter's clock is ahead; what runs on hosts is not
@@ -77,6 +82,8 @@ class Api(Access):
         if do is None:
             text = f"The method {call.method} is not supported by this server."
             raise Refusal(vmodl.fault.MethodNotFound(receiver=call.this, method=call.method), text)
+        if self.recording is not None and call.method in CHANGING:
+            raise Refusal(vmodl.fault.NotSupported(), "This is a recorded site: nothing can be changed.")
         return do(call.this, call.args, session), call.result, None
 
     def names(self, ref: Ref) -> tuple[str, ...]:
@@ -250,9 +257,16 @@ class Api(Access):
     def do_QueryConfigTarget(self, this: Ref, args: Any, session: Session) -> DataObject:
         """What a VM may be given."""
         self.inventory.node(this)
-        if args.get("host") is not None:
-            self.inventory.node(args["host"])
-        return self.world.config_target(args.get("host"))
+        host = args.get("host")
+        if host is not None:
+            self.inventory.node(host)
+        if self.recording is None:
+            return self.world.config_target(host)
+        targets = self.recording.targets
+        moid = host._moId if host is not None else next(iter(targets), "")
+        if moid not in targets:
+            raise Refusal(vmodl.fault.HostNotReachable(), "What this host offers was not recorded.")
+        return targets[moid]
 
     def do_CancelTask(self, this: Ref, args: Any, session: Session) -> None:
         """Refused, unless the settings let tasks be cancelled."""

@@ -20,6 +20,7 @@ import trustme
 from bot.local.clock import Clock
 from bot.local.vcenter.api import Api
 from bot.local.vcenter.drive import Drive
+from bot.local.vcenter.replay import Recording
 from bot.local.vcenter.server import SoapServer
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.world import World
@@ -36,7 +37,7 @@ class Running:
     user: str  # the bot's login
     password: str  # its password
     ca_file: Path  # PEM; trusts the server's certificate, unless a bad one was asked for
-    drive_url: str  # http://127.0.0.1:PORT, where /_drive/... is
+    drive_url: str  # http://127.0.0.1:PORT, where /_drive/... is; empty: there is none
     users: dict[str, str]  # all logins -> passwords
     world: World  # the inside, for tests in the same process
     server: SoapServer  # the API's server
@@ -77,27 +78,33 @@ def start_in_thread(
     ports: tuple[int, int] = (0, 0),
     ca_file: Path | None = None,
     clock: Clock | None = None,
+    recording: Recording | None = None,
 ) -> Iterator[Running]:
     """Serve until the block ends. ``ports``: API and drive, 0 for a free one; ``ca_file``: default in a temporary folder.
+    ``recording``: a site to be shown instead, read-only, without a drive.
 
     It serves on 127.0.0.1 and, where the system has that address, on 127.0.0.2, which is the one that it names: clients
     that leave loopback names unverified verify there.
     """
     settings = settings or Settings()
+    if recording is not None:
+        settings = recording.settings(settings)
     with contextlib.ExitStack() as stack:
         if ca_file is None:
             ca_file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vcenter-ca-"))) / "ca.pem"
         world = World(settings, clock or Clock())
-        api = Api(world)
+        api = Api(world, recording)
         servers = _bind(ports[0], tls(settings.certificate, ca_file), api)
         for each in servers:
             stack.callback(each.close)
         server, host = servers[0], str(servers[-1].server_address[0])
-        drive = Drive(("127.0.0.1", ports[1]), world, server)
-        stack.callback(drive.close)
+        serving: list[socketserver.BaseServer] = [*servers]
+        drive = Drive(("127.0.0.1", ports[1]), world, server) if recording is None else None
+        if drive is not None:
+            stack.callback(drive.close)
+            serving.append(drive)
         stack.callback(world.stop)
         world.start()
-        serving: list[socketserver.BaseServer] = [*servers, drive]
         for one in serving:
             threading.Thread(target=one.serve_forever, args=(0.05,), name=type(one).__name__, daemon=True).start()
         yield Running(
@@ -106,7 +113,7 @@ def start_in_thread(
             user=settings.bot_user,
             password=settings.users[settings.bot_user],
             ca_file=ca_file,
-            drive_url=f"http://127.0.0.1:{drive.port}",
+            drive_url=f"http://127.0.0.1:{drive.port}" if drive is not None else "",
             users=dict(settings.users),
             world=world,
             server=server,
@@ -128,13 +135,13 @@ def _bind(port: int, context: ssl.SSLContext, api: Api) -> list[SoapServer]:
     raise OSError(errno.EADDRINUSE, "no port is free on both loopback addresses")
 
 
-def serve(settings: Settings, ports: tuple[int, int], ca_file: Path) -> None:
-    """Serve until SIGTERM or SIGINT; prints one line of JSON when ready."""
+def serve(settings: Settings, ports: tuple[int, int], ca_file: Path, recording: Recording | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; prints one line of JSON when ready. ``recording``: a site to be shown instead."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     ca_file.parent.mkdir(parents=True, exist_ok=True)
-    with start_in_thread(settings, ports=ports, ca_file=ca_file) as running:
+    with start_in_thread(settings, ports=ports, ca_file=ca_file, recording=recording) as running:
         print(json.dumps(ready_line(running)), flush=True)
         stop.wait()
 
