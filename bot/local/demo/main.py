@@ -44,14 +44,15 @@ SLOWEST, FASTEST = 0.1, 600.0
 Out = Callable[[str], None]
 
 
-def start(rig: Rig, clock: Clockwork, slack_port: int = 0, nudge: bool = False) -> None:
+def start(rig: Rig, clock: Clockwork, slack_port: int = 0, nudge: bool = False, shared: bool = False) -> None:
     """All three processes, in order.
 
     :param nudge: whether the bot asks about quiet cards
+    :param shared: with a second host, whose card is shared as vGPUs
     """
-    rig.start_vcenter()
+    rig.start_vcenter(shared)
     rig.start_slack(slack_port)
-    rig.write_settings(nudge)
+    rig.write_settings(nudge, shared)
     rig.start_bot()
     rig.wait_healthy()
     clock.web, clock.guests = rig.web, str(rig.vcenter["drive"])
@@ -138,12 +139,12 @@ def _told_to_stop() -> Iterator[None]:
 def _story(rig: Rig, name: str, spoil: str, out: Out) -> int:
     story, began = STORIES[name], time.monotonic()
     clock = Clockwork(_prepared(rig), story.start.astimezone(UTC))
-    start(rig, clock, nudge=story.nudge)
+    start(rig, clock, nudge=story.nudge, shared=story.shared)
     stage = Stage(rig, clock, out, spoil)
-    set_up(stage)
+    set_up(stage, story.shared)
     ready = time.monotonic()
     out(f"Story {name}: {story.title}")
-    out(f"{CAST}.")
+    out(f"{cast(story.shared)}; dana is the admin.")
     out("A tick is what was expected and held.")
     try:
         story.play(stage)

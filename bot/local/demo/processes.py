@@ -26,6 +26,12 @@ START_S = 30.0
 
 ZONE = "Europe/Berlin"
 
+VGPU = """[vgpu]
+profiles = ["grid_t4-8q"]
+
+"""
+"""Halves of a T4 alone are lent: `8gb` then means one thing."""
+
 LEASH = "bot.local.demo.leash"
 
 NEEDED = ("aiohttp", "trustme", "pyVmomi", "slack_bolt", "websocket", "sqlmodel", "alembic", "apscheduler", "fastapi",
@@ -146,9 +152,10 @@ class Rig:
         """The newest process of that name."""
         return next(c for c in reversed(self.children) if c.name == name)
 
-    def start_vcenter(self) -> None:
-        """The stand-in vCenter."""
-        line = self.spawn("vcenter", ["-m", "bot.local.vcenter", "--ca-out", str(self.folder / "ca.pem")])
+    def start_vcenter(self, shared: bool = False) -> None:
+        """The stand-in vCenter. ``shared``: with a second host whose card is shared as vGPUs."""
+        more = ["--shared-host"] if shared else []
+        line = self.spawn("vcenter", ["-m", "bot.local.vcenter", "--ca-out", str(self.folder / "ca.pem"), *more])
         self.vcenter = json.loads(line)
         password = self.folder / "vcenter.password"
         password.write_text(str(self.vcenter["password"]))
@@ -160,10 +167,11 @@ class Rig:
         line = self.spawn("slack", ["-m", "bot.local.slack", *arguments])
         self.slack = dict(part.partition("=")[::2] for part in shlex.split(line) if "=" in part)
 
-    def write_settings(self, nudge: bool = False) -> None:
+    def write_settings(self, nudge: bool = False, shared: bool = False) -> None:
         """The bot's settings, as an operator would write them.
 
         :param nudge: whether it asks about quiet cards
+        :param shared: whether there are vGPUs, which then are lent as halves
         """
         port = free_port()
         self.web = f"http://127.0.0.1:{port}"
@@ -190,7 +198,7 @@ ca_file = "{self.folder / "ca.pem"}"
 [kinds]
 "10de:1eb8" = "T4"
 
-[idle]
+{VGPU if shared else ""}[idle]
 nudge = {"true" if nudge else "false"}
 
 [store]

@@ -1,4 +1,4 @@
-"""A day of two groups: they share four cards, two each, then all four for one and none for the other, and back."""
+"""A day of two groups: they share four cards, two each, then all four for one and none for the other, and back; and the halves of a fifth."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ START = datetime(2026, 11, 30, 9, 0, tzinfo=ZoneInfo(ZONE))
 
 def _day(stage: Stage) -> None:
     _two_each(stage)
+    _two_halves(stage)
     _bob_wants_all_four(stage)
     _all_four_for_r(stage)
     _ada_asks_again(stage)
     _and_back(stage)
+    _a_half_is_free(stage)
 
 
 def _two_each(stage: Stage) -> None:
@@ -37,6 +39,25 @@ def _two_each(stage: Stage) -> None:
     stage.clock.advance(MIN)
     seen.board(stage, "the board gives two to ada", seen.rows("ada · vm-python until", "T4-1", "T4-2"))
     stage.expect_board("and two to bob", seen.rows("bob · vm-r until", "T4-3", "T4-4"))
+
+
+def _two_halves(stage: Stage) -> None:
+    stage.note(
+        "on a second host a fifth card is shared: carol teaches a course on a half of it, bob's app has the other"
+    )
+    answer = stage.say("carol", "request 1 T4 on vm-notebook")
+    stage.expect("carol is told what her machine's host has", "esx-02" in answer and "8gb" in answer, answer)
+    stage.say("carol", "request 1 8gb on vm-notebook until today 17:00 restart now because the course")
+    stage.say("bob", "request 1 8gb on vm-shiny until tomorrow 18:00 restart now because our app")
+    came = stage.clock.until(
+        lambda: seen.told(stage, "carol", seen.ARRIVED) and stage.board().count("vm-shiny until") == 1, 40 * MIN
+    )
+    if seen.told(stage, "carol", seen.ARRIVED):
+        stage.show_dm("carol", seen.ARRIVED)
+    stage.expect("a half comes to each", came and stage.cards_in("vm-shiny") == 1, stage.board())
+    stage.clock.advance(MIN)
+    both = seen.row("T4-5", "as 8 GB vGPUs: 2 of 2 in use")
+    seen.board(stage, "the board shows one card with two halves in use", both)
 
 
 def _bob_wants_all_four(stage: Stage) -> None:
@@ -99,6 +120,19 @@ def _and_back(stage: Stage) -> None:
     stage.expect_board("nobody is in line", lambda board: "nobody in line" in board)
 
 
+def _a_half_is_free(stage: Stage) -> None:
+    answer = stage.say(
+        "carol", "release T4-5.1 now" if "T4-5.1" in stage.quietly("carol", "mine") else "release T4-5.2 now"
+    )
+    stage.expect("carol gives her half back after the course", "given back" in answer, answer)
+    out = stage.clock.until(lambda: stage.cards_in("vm-notebook") == 0 and "1 free" in stage.board(), 40 * MIN, MIN)
+    stage.expect("it is out, and free for somebody else", out, stage.board())
+    answer = stage.say("dana", "why T4-5")
+    stage.expect("why tells who has the other half", "bob" in answer and "1 of 2 in use" in answer, answer)
+    answer = stage.say("dana", "why T4-1")
+    stage.expect("why tells who has a card, for what and until when", "our paper's training" in answer, answer)
+
+
 def _have(stage: Stage, ada: int, bob: int) -> bool:
     """Whether so many cards are in each group's machine, and their people were told."""
     here = stage.cards_in("vm-python") == ada and stage.cards_in("vm-r") == bob
@@ -107,13 +141,16 @@ def _have(stage: Stage, ada: int, bob: int) -> bool:
 
 
 DAY = Story(
-    "Two groups and four cards: two each, then all four for one, and back.",
+    "Two groups and four cards: two each, then all four for one, and back. A fifth card is shared in halves.",
     START,
     _day,
     (
         "two cards come to each group",
         "the board gives two to ada",
         "and two to bob",
+        "carol is told what her machine's host has",
+        "a half comes to each",
+        "the board shows one card with two halves in use",
         "bob is told whose time he waits for",
         "everybody can read what bob needs them for",
         "ada gives hers back when her training is over",
@@ -133,5 +170,10 @@ DAY = Story(
         "the board gives two to ada again",
         "and bob keeps his first two",
         "nobody is in line",
+        "carol gives her half back after the course",
+        "it is out, and free for somebody else",
+        "why tells who has the other half",
+        "why tells who has a card, for what and until when",
     ),
+    shared=True,
 )

@@ -18,3 +18,4 @@ class Story:
     play: Callable[[Stage], None]  # raises Unmet
     expectations: tuple[str, ...]  # by name, each once, in order
     nudge: bool = False  # whether the bot asks about quiet cards in it
+    shared: bool = False  # whether there is a second host, whose card is shared as vGPUs
