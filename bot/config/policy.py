@@ -76,6 +76,7 @@ POLICY = Numbers(
     {
         "kinds": '[kinds] with "10de:1eb8" = "T4"',
         "idle": "[idle] with nudge = true",
+        "blackout": '[site] with blackout = ["fri 16:00-18:00"]',
         "vgpu_counts": '[vgpu.counts] with "grid_t4-8q" = 2',
         "vgpu_profiles": '[vgpu] with profiles = ["grid_t4-8q"]',
     },

@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
+from bot.config.blackouts import Stretch, read_blackouts
 from bot.config.mistakes import SettingsError, example
 from bot.config.values import (
     is_loopback,
     read_address,
     read_admin,
     read_channel,
-    read_duration,
     read_counts,
+    read_duration,
     read_file,
     read_host,
     read_hours,
@@ -62,6 +63,7 @@ class Site(_Section):
         time(9),
         time(18),
     )  # working hours, in people's own zone
+    blackout: Annotated[tuple[Stretch, ...], BeforeValidator(read_blackouts)] = ()  # no shutdown is begun in these
     level: Literal["watch", "hands", "act"] = "act"  # watch: touches nothing; hands: an admin does the clicks; act
 
 
@@ -97,24 +99,28 @@ class VCenter(_Section):
     user: Word  # login
     password_file: Existing | None = None  # file with the password, instead of the environment
     ca_file: Existing | None = None  # PEM file of the authority that signed its certificate; none: the system's
+    dynamic: Annotated[
+        tuple[Word, ...], BeforeValidator(read_words)
+    ] = ()  # labels of cards given by Dynamic DirectPath
+    moves: Annotated[int, Field(ge=1, le=1000)] = 40  # calls that change something, under way at once
     password: SecretStr | None = None  # environment alone
 
-    dynamic: Annotated[tuple[Word, ...], BeforeValidator(read_words)] = ()  # labels of cards given by Dynamic DirectPath
-    moves: Annotated[int, Field(ge=1, le=1000)] = 40  # calls that change something, under way at once
     def secret(self, name: str) -> SecretStr | None:
         """The password; ``name`` is the vCenter's, for the message. None if there is none. Raises SettingsError."""
         return self.password or from_file(self.password_file, f"[vcenter.{name}] password_file")
 
 
-class Store(_Section):
-    """The database."""
 class Vgpu(_Section):
     """Which vGPUs may be asked for, and how many of each a card holds."""
 
-    profiles: Annotated[tuple[Word, ...], BeforeValidator(read_words)] = ()  # as hosts list them; none: all that compute
+    profiles: Annotated[
+        tuple[Word, ...], BeforeValidator(read_words)
+    ] = ()  # as hosts list them; none: all that compute
     counts: Annotated[dict[str, int], AfterValidator(read_counts)] = {}  # profile -> parts a card, over the table
 
 
+class Store(_Section):
+    """The database."""
 
     url: Annotated[str, AfterValidator(read_store)] = Field(
         default="sqlite:///gpubot.db", repr=False

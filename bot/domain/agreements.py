@@ -8,8 +8,9 @@ allowed.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from bot.domain import blackouts
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, NotYours, TooLate
 from bot.domain.hours import local
@@ -30,9 +31,17 @@ from bot.domain.model import (
     Window,
 )
 from bot.domain.news import News, NewsKind
-from bot.domain.occurrences import begin_by, next_night, now_window, occurrence, pattern_window, rebase_now, usual
+from bot.domain.occurrences import (
+    begin_at,
+    now_window,
+    occurrence,
+    pattern_window,
+    rebase_now,
+    usable_night,
+    usual,
+)
 from bot.domain.policy import Policy
-from bot.domain.spoken import lasting_words
+from bot.domain.spoken import instant_words, lasting_words
 from bot.domain.times import Which, WindowWish
 
 BEFORE_OFF = frozenset({MoveState.PLANNED, MoveState.STOPPING})
@@ -53,13 +62,15 @@ def agree(
     The same person's open named agreement for the same machine and label is replaced, also by "ask me first"; a standing one replaces
     their standing one, so that nobody has agreed to more than they said last. One that a running power cycle uses is left alone.
 
-    Raises NotYours, and NotPossible if the window is shorter than a restart usually takes.
+    Raises NotYours, and NotPossible if the window is shorter than a restart usually takes, or the site lets none begin in it. A "now" that
+    is said in a blackout begins when that is over.
     """
     if person.id not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
     standing = wish.which is Which.STANDING
     label = "" if standing else label
-    window = now_window(draft.now, policy) if wish.which is Which.NOW else _window_of(wish)
+    takes = usual(machine, policy)
+    window = now_window(draft.now, policy, takes) if wish.which is Which.NOW else _window_of(wish)
     if window is not None:
         _long_enough(draft, machine, wish, window, policy)
     if standing and wish.pattern is None:
@@ -80,11 +91,16 @@ def agree(
         window=window,
         pattern=wish.pattern if standing else None,
         now=wish.which is Which.NOW,
+        after_blackout=wish.which is Which.NOW and window is not None and window.start > draft.now,
         when_done=wish.which is Which.WHEN_DONE,
         label=label,
         hard=wish.hard,
         even_if_busy=wish.even_if_busy,
     )
+    if occurrence(made, draft.now, replace(policy, blackout=()), takes) and not occurrence(
+        made, draft.now, policy, takes
+    ):
+        raise _blacked_out(machine, wish, made.window, draft.now, policy)
     made = replace(made, skips=_beaten(draft, made, policy, no))
     return _open(draft, made, On.AGREE, f"{machine.name}: {wish.echo}" + (f", for #{label}" if label else ""))
 
@@ -102,6 +118,23 @@ def _long_enough(draft: Draft, machine: Machine, wish: WindowWish, window: Windo
     announced = f", announced {lasting_words(call)} before" if begins > window.start else ""
     why = f"{short}, and a restart of {machine.name} takes about {lasting_words(takes)}{announced}"
     raise NotPossible(what=wish.echo, why=why, works=works)
+
+
+def _blacked_out(
+    machine: Machine, wish: WindowWish, window: Window | None, now: datetime, policy: Policy
+) -> NotPossible:
+    """The refusal of a time in which the site lets no restart begin, with the next at which it does."""
+    takes = usual(machine, policy)
+    at = max(now, window.start) if window is not None else now
+    held, free = blackouts.holding(policy, at, takes), blackouts.first(policy, at, takes)
+    if held is None or free is None or window is None:
+        why = "this site lets no restart begin at that time"
+        return NotPossible(what=wish.echo, why=why, works="tonight, or when done")
+    begins, ends = (instant_words(x, policy.zone, now) for x in (held.start, held.end))
+    why = f"this site lets no restart begin between {begins} and {ends}"
+    if held.start > at:
+        why += f", and {machine.name} would still be off then: its restart takes about {lasting_words(takes)}"
+    return NotPossible(what=wish.echo, why=why, works=instant_words(free, policy.zone, now))
 
 
 def objections(draft: Draft, agreement: Agreement, policy: Policy) -> tuple[Skip, ...]:
@@ -137,7 +170,8 @@ def _beaten(draft: Draft, agreement: Agreement, policy: Policy, said: list[NotNo
 
 def begin_again(draft: Draft, agreement: Agreement, policy: Policy) -> None:
     """A "now" that had to wait begins at this moment; a "not now" that stands for this time beats it too."""
-    moved = rebase_now(agreement, draft.now, policy)
+    machine = draft.machines.get(agreement.machine)
+    moved = rebase_now(agreement, draft.now, policy, usual(machine, policy) if machine is not None else timedelta(0))
     if moved != agreement:
         draft.put(replace(moved, skips=(*moved.skips, *objections(draft, moved, policy))))
 
@@ -190,7 +224,7 @@ def not_now(
         and not in_use(draft, agreement)
         and (window := occurrence(agreement, draft.now, policy, takes))
     ]
-    fresh = [window for agreement, window in coming if draft.now <= begin_by(agreement, window, takes, policy)]
+    fresh = [window for agreement, window in coming if begin_at(agreement, window, draft.now, takes, policy)]
     if not coming:
         return ()
     soonest = min(fresh or [window for _, window in coming], key=lambda window: window.start)
@@ -264,10 +298,7 @@ def firm_night(draft: Draft, machine: Machine, person_zone: str, policy: Policy,
     for agreement in open_of(draft, machine.uuid):
         if agreement.firm and agreement.label == label and agreement.window and agreement.window.end > draft.now:
             return agreement
-    takes = usual(machine, policy)
-    window = next_night(draft.now + policy.last_call, person_zone, policy)
-    if window.end - window.start < takes:  # a clock change made it short
-        window = next_night(window.end, person_zone, policy)
+    window = usable_night(draft.now + policy.last_call, person_zone, policy, usual(machine, policy))
     made = Agreement(
         number=draft.number("agreement"),
         machine=machine.uuid,

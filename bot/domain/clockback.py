@@ -64,7 +64,7 @@ TOLD: dict[type, tuple[str, ...]] = {
     Machine: ("owed_on", "restored"),
     Request: (),
     Lease: ("end",),
-    Move: ("last_call_for", "announced", "barred"),
+    Move: ("last_call_for", "announced", "barred", "blocked_key"),
     Agreement: (),
     Watch: ("keep_until",),
 }
@@ -168,7 +168,8 @@ def _begun(agreement: Agreement | None, window: Window | None) -> datetime | Non
     """The start of a window that began when it was said, or when work ended; None: it begins at a time of day."""
     if agreement is None or window is None:
         return None
-    counted = agreement.now or agreement.when_done or window.start <= agreement.made
+    now = agreement.now and not agreement.after_blackout
+    counted = now or agreement.when_done or window.start <= agreement.made
     return window.start if counted else None
 
 

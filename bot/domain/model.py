@@ -418,6 +418,9 @@ class Move:
     barred: tuple[datetime, ...] = ()  # starts of windows in which no further shutdown is asked ("not now", gone back)
     blockers: tuple[str, ...] = ()  # what stands in the way, as told
     blocked_since: datetime | None = None  # since when something stands in the way, told or not
+    blocked_known: tuple[str, ...] = ()  # all that was ever told to stand in its way
+    blocked_key: datetime | None = None  # when that message was first told: its key
+    blocked_shown: bool = False  # that message says that something is in the way
     blind_since: datetime | None = None  # under way, and its machine cannot be seen since then
     alarmed: tuple[str, ...] = ()  # why its owners were told that it stays off longer: unseen, hidden, paused, again
     reason: str = ""  # why it went back, is stuck or was dropped
@@ -428,10 +431,10 @@ class Move:
         None  # the restart that the last call names; None: none was made, or it is edited to what holds
     )
     called: tuple[PersonId, ...] = ()  # who has that last call before their eyes
+    handed: str = ""  # what the admins were last told to do by hand, as a mark; "" nothing
 
 
 class AgreementKind(StrEnum):
-    handed: str = ""  # what the admins were last told to do by hand, as a mark; "" nothing
     """How long an agreement lives."""
 
     NAMED = "named"  # for one purpose, once
@@ -457,6 +460,15 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Blackout:
+    """A stretch of time in which the site lets no shutdown be begun. Has one of the two."""
+
+    said: str  # as the settings have it
+    pattern: Pattern | None = None  # comes again, in the site's zone
+    window: Window | None = None  # once
+
+
+@dataclass(frozen=True)
 class Skip:
     """One occurrence of a window that an owner said "not now" to."""
 
@@ -477,6 +489,7 @@ class Agreement:
     window: Window | None = None  # of a named one; None while `when done` waits for the end of work
     pattern: Pattern | None = None  # of a standing one
     now: bool = False  # "now": for a receiver it begins when its device is clean; last call is 60 s
+    after_blackout: bool = False  # that "now" begins at a time of day: when a blackout of the site is over
     when_done: bool = False  # opens when no job has run and no key was pressed for 10 min; an idle login does not count
     label: str = ""  # the request or lease it was given for; "" any change of the machine
     hard: bool = False  # a hard stop is allowed

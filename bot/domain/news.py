@@ -60,10 +60,11 @@ class NewsKind(StrEnum):
     WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)
     STANDING_SKIPPED = "standing_skipped"  # standing window not used: somebody works (`reason`)
     FIRM_WINDOW = "firm_window"  # by the terms the machine's next night is agreed
-    BLOCKED = "blocked"  # a blocker of a planned move (`reason`)
+    BLOCKED = "blocked"  # what stands in the way of a planned move, all of it (`move.blockers`)
+    UNBLOCKED = "unblocked"  # that is gone, or the move is over (`reason`): an edit of its message
     MOVE = "move"  # one message a move, edited at each step
-    UNDONE = "undone"  # the way back is done (`reason`)
     BY_HAND = "by_hand"  # to admins: what they are to do by hand in a restart, until `until`; edited at each step
+    UNDONE = "undone"  # the way back is done (`reason`)
     GUEST_HANGS = "guest_hangs"  # did not shut down in time
     STUCK = "stuck"  # power-on refused (`reason`): needs a person
     STAYS_OFF = "stays_off"  # a machine that we put off stays off longer than planned: see `move.alarmed`

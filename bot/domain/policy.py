@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 
+from bot.domain.model import Blackout
+
 H = timedelta(hours=1)
 MIN = timedelta(minutes=1)
 
@@ -54,6 +56,7 @@ class Policy:
     working_end: time = time(18)
     night_start: time = time(22)  # "tonight" and standing nights, owner's zone
     night_end: time = time(6)
+    blackout: tuple[Blackout, ...] = ()  # stretches in which no shutdown is begun, whatever was agreed
     accept_by: timedelta = 30 * MIN  # of the person's working hours
     pass_rest: timedelta = 4 * H  # of the person's working hours
     still_wanted: int = 3  # working days until silence withdraws

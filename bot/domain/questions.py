@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.domain import blockers
 from bot.domain.agreements import skipped_window
 from bot.domain.draft import Draft
 from bot.domain.model import BOT, Agreement, AgreementState, Lease, LeaseState, Move, MoveState, Request, RestWhy, Skip
@@ -49,6 +50,9 @@ def settle(draft: Draft) -> None:
     for move in list(draft.moves.values()):
         if move.announced is not None:
             _last_call(draft, move)
+    for move in list(draft.moves.values()):
+        if move.blocked_shown and move.state is not MoveState.PLANNED:
+            blockers.over(draft, move)
     for before in draft.books.agreements.values():
         if before.firm and before.state is AgreementState.OPEN:
             _firm(draft, draft.agreements.get(before.number, before))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from bot.domain import blackouts
 from bot.domain.agreements import in_use, objections, skipped_window, use
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
@@ -25,11 +26,14 @@ from bot.domain.model import (
     Request,
     RequestState,
 )
-from bot.domain.occurrences import now_window
+from bot.domain.occurrences import begin_at, now_window, usual
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.speakers import doubted, two_speak
 from bot.domain.spoken import lasting_words
+
+NO_ROOM = "too little of it is left for a restart"
+"""Why a time is used up before it is over."""
 
 OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
 """Leases that are over."""
@@ -63,6 +67,17 @@ def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, pol
         _when_done(draft, agreement, reading, policy)
     elif agreement.window is not None and agreement.window.end <= draft.now and not _waits_for_device(draft, agreement):
         use(draft, agreement, "its time is over")
+    elif _no_longer_fits(draft, agreement, policy):
+        use(draft, agreement, NO_ROOM)
+
+
+def _no_longer_fits(draft: Draft, agreement: Agreement, policy: Policy) -> bool:
+    """Whether no restart can begin any more that would end in its time, by how long those of its machine took: it is postponed now, not when
+    the time is over, so that its owners are told while there is time to say another."""
+    window, machine = agreement.window, draft.machines[agreement.machine]
+    if window is None or agreement.skips or _waits_for_device(draft, agreement):
+        return False
+    return begin_at(agreement, window, draft.now, usual(machine, policy), policy) is None
 
 
 def drop_lost(draft: Draft) -> None:
@@ -93,7 +108,12 @@ def _when_done(draft: Draft, agreement: Agreement, reading: Reading | None, poli
         fresh = False  # two tell it differently
     free = reading.free_since if reading is not None and fresh else None
     if window is None:
-        if free is not None and now - free >= policy.done_quiet:
+        machine = draft.machines[agreement.machine]
+        if (
+            free is not None
+            and now - free >= policy.done_quiet
+            and not blackouts.holding(policy, now + policy.last_call, usual(machine, policy))
+        ):
             opened = replace(agreement, window=now_window(now, policy))
             why = f"nothing has run for {lasting_words(now - free)}"
             skips = (*agreement.skips, *objections(draft, opened, policy))

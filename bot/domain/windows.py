@@ -19,7 +19,9 @@ from bot.domain.agreements import (
     withdraw,
 )
 from bot.domain.occurrences import (
+    begin_at,
     begin_by,
+    next_beginning,
     next_night,
     next_window,
     now_window,
@@ -27,6 +29,7 @@ from bot.domain.occurrences import (
     open_window,
     pattern_window,
     rebase_now,
+    usable_night,
     usual,
     works,
 )
@@ -35,9 +38,11 @@ from bot.domain.settling import drop_lost, settle
 __all__ = [
     "agree",
     "begin_again",
+    "begin_at",
     "begin_by",
     "drop_lost",
     "firm_night",
+    "next_beginning",
     "next_night",
     "next_window",
     "not_now",
@@ -51,6 +56,7 @@ __all__ = [
     "settle",
     "take_back",
     "take_back_not_now",
+    "usable_night",
     "use",
     "usual",
     "withdraw",

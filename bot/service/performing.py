@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from bot.domain import moves
 from bot.domain.draft import Draft
-from bot.domain.model import Books, CallKind, MachineId, Move, MoveState, Outcome, Work
+from bot.domain.model import Books, CallKind, MachineId, Mode, Move, MoveState, Outcome, Wish, Work
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.service.ports import Again, Before, Clock, Lab, LabStep, NeedsPerson, Store, StoreTrouble
@@ -29,6 +29,9 @@ POWER_OFF = frozenset({CallKind.SHUTDOWN, CallKind.HARD_STOP})
 
 LOST = timedelta(seconds=30)
 """Before a call is asked again whose answer nobody understood."""
+
+WORKERS = 40
+"""Machines whose calls are made at once; each waits for its own task, and for nobody else's."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Performer:
         policy: Policy,
         run: str,
         wake: Callable[[], None],
-        workers: int = 8,
+        workers: int = WORKERS,
     ) -> None:
         """``run``: id of this process, as written in its calls. ``wake``: called when an outcome is recorded."""
         self._store, self._lab, self._clock, self._policy = store, lab, clock, policy
@@ -171,19 +174,30 @@ class Performer:
 
 
 def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
-    """The change that a planned move is for, as far as it could be made now; None if nothing of it could.
+    """The change that a planned move is for; None if its machine cannot be seen.
 
-    A card that still sits in another machine is left out: that is no blocker, it is on its way.
+    A fixed card that still sits in another machine is in it too, so that what stands in the way of its machine is found while the card is
+    on its way (see :func:`on_the_way`). A device that names no card is left out until there is one: what it needs is counted.
     """
     machine = books.machines[move.machine]
-    ready = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(w.slot)]
-    put = tuple(moves.device(books, wish) for wish in ready if wish.work is Work.PUT)
-    take = tuple(moves.device(books, wish) for wish in ready if wish.work is Work.TAKE)
+    wanted = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(w.slot) or _fixed(books, w)]
+    put = tuple(moves.device(books, wish) for wish in wanted if wish.work is Work.PUT)
+    take = tuple(moves.device(books, wish) for wish in wanted if wish.work is Work.TAKE)
     seen = sight.machine(move.machine)
-    if not ready or seen is None:
+    if not wanted or seen is None:
         return None
     lock = True if put else None
     return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, lock)
+
+
+def on_the_way(books: Books, move: Move, sight: Sight) -> frozenset[str]:
+    """PCI addresses of the cards that a move is to put on and that still sit elsewhere: that is no blocker."""
+    wishes = (w for w in move.wishes if w.work is Work.PUT and not sight.clean(w.slot) and _fixed(books, w))
+    return frozenset(books.card(w.slot).pci for w in wishes)
+
+
+def _fixed(books: Books, wish: Wish) -> bool:
+    return books.card(wish.slot).mode is Mode.FIXED
 
 
 def _lab_step(order: moves.Order) -> LabStep:

@@ -17,12 +17,12 @@ from functools import partial
 from bot.domain import windows
 from bot.domain.decide import decide
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen
+from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen, Window
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.service.absences import Absences
 from bot.service.causes import cause
-from bot.service.performing import Performer, dry_step
+from bot.service.performing import WORKERS, Performer, dry_step, on_the_way
 from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, StoreTrouble, Voice
 from bot.service.recording import chore, close, send_orders
 from bot.service.telling import Teller
@@ -76,17 +76,19 @@ class Rounds:
         claim: Callable[[], bool] | None = None,
         jump: Callable[[], float] = lambda: 0.0,
         board_every: float = 10.0,
+        workers: int = WORKERS,
     ) -> None:
         """``run``: id of this process. ``wake``: asks for a round soon, from any thread. ``claim``: renews the right to be
         the bot of this database, False if another has it (None: it is not asked). ``jump``: seconds
-        by which the clock was set elsewhere since the last asking. ``board_every``: real seconds between two edits."""
+        by which the clock was set elsewhere since the last asking. ``board_every``: real seconds between two edits. ``workers``: machines whose calls are made at once."""
         self._store, self._lab, self._people = store, lab, people
         self._clock, self._policy, self._run = clock, policy, run
         self._wake, self._claim, self._jump = wake, claim, jump
         self._pause = BEAT  # until the next round
-        self._performer = Performer(store, lab, clock, policy, run, self.poke)
+        self._performer = Performer(store, lab, clock, policy, run, self.poke, workers)
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
+        self._tried: set[int] = set()  # moves whose dry run was asked for, whatever came of it
         self._met: dict[PersonId, Person] = {}  # as last remembered by the store
         self._absences = Absences()
         self._looks: tuple[datetime | None, datetime | None] = (None, None)  # when the last two good looks began
@@ -128,7 +130,8 @@ class Rounds:
         with self._lock:
             self._good, self._good_at = (began, pokes), self._clock.real()
         moving = any(move.state not in QUIET_STATES for move in books.moves.values())
-        return BEAT_MOVING if moving or self._last_call_runs(books) else BEAT
+        soon = moving or self._last_call_runs(books) or self._untried(books)
+        return BEAT_MOVING if soon else BEAT
 
     def _tidy(self, now: datetime) -> None:
         """Once a day, in small pieces."""
@@ -255,34 +258,48 @@ class Rounds:
         """What would stand in the way of each planned move that has a window to come. By move number."""
         planned = {move.number: move for move in books.moves.values() if move.state is MoveState.PLANNED}
         self._dry = {number: dry for number, dry in self._dry.items() if number in planned}
+        self._tried &= set(planned)
         for number, move in planned.items():
             chore(f"the dry run of m{number}", partial(self._try_dry, books, move, sight))
         return {number: dry.blockers for number, dry in self._dry.items()}
 
     def _try_dry(self, books: Books, move: Move, sight: Sight) -> None:
         machine = books.machines.get(move.machine)
-        if machine is None or not move.wishes or self._policy.level == "watch":
-            return
-        if not sight.complete(machine.vcenter):
+        if machine is None or not sight.complete(machine.vcenter):
             return  # it does not answer: a dry run would only wait for it
-        now = self._clock.now()
-        ahead = windows.next_window(
-            books.agreements.values(), move.machine, now, windows.usual(machine, self._policy), self._policy
-        )
+        ahead = self._ahead(books, move)
         if ahead is None:
             return
-        step, last = dry_step(books, move, sight), self._dry.pop(move.number, None)
+        self._tried.add(move.number)
+        now, step, last = self._clock.now(), dry_step(books, move, sight), self._dry.pop(move.number, None)
         if step is None:
             return
-        near = ahead[1].start - now <= DRY_AHEAD
+        near = ahead.start - now <= DRY_AHEAD
         every = DRY_AGAIN if last is not None and last.blockers else DRY_EVERY
         if last is not None and last.step == step and not near and abs(now - last.at) < every:
             self._dry[move.number] = last
             return
         try:
-            self._dry[move.number] = _Dry(step, now, tuple(self._lab.dry_run(step)))
+            found = self._lab.dry_run(step)
         except LabError as error:
             log.warning("no dry run of m%d: %s", move.number, error)
+            return
+        coming = on_the_way(books, move, sight)  # what is said of a card that still sits elsewhere is no blocker
+        self._dry[move.number] = _Dry(step, now, tuple(x for x in found if not any(pci in x for pci in coming)))
+
+    def _ahead(self, books: Books, move: Move) -> Window | None:
+        """The next window of a planned move that is to be tried dry."""
+        machine = books.machines.get(move.machine)
+        if machine is None or not move.wishes or self._policy.level == "watch":
+            return None
+        usual, agreed = windows.usual(machine, self._policy), books.agreements.values()
+        found = windows.next_window(agreed, move.machine, self._clock.now(), usual, self._policy)
+        return found[1] if found is not None else None
+
+    def _untried(self, books: Books) -> bool:
+        """Whether a restart was planned, or a time for one agreed, that was not tried dry yet: whoever agreed waits for the answer."""
+        planned = (move for move in books.moves.values() if move.state is MoveState.PLANNED)
+        return any(move.number not in self._tried and self._ahead(books, move) is not None for move in planned)
 
     def _last_call_runs(self, books: Books) -> bool:
         planned = (move for move in books.moves.values() if move.state is MoveState.PLANNED)

@@ -106,13 +106,16 @@ def test_no_window_is_used_with_less_than_the_usual_duration_to_spare() -> None:
     world = World()
     label = str(world.request("bob", "vm-r", 1, "today 11:00-11:30").number)
     world.vms["vm-r"].question = "is the disk full?"
+    world.round()
     world.now = MONDAY_10 + HOUR + 16 * MIN
     world.round()
     world.vms["vm-r"].question = ""
+    asked = world.told(NewsKind.ASK_WINDOW, "bob")
+    assert asked, "at once, not when the time is over"
     world.pass_time(HOUR, MIN)
     assert "shutdown" not in world.acts("vm-r") and state(world, label) is LeaseState.RESERVED
-    asked = world.told(NewsKind.ASK_WINDOW, "bob")
-    assert len({n.key for n in asked}) == 1 and "went by unused; nothing was switched off" in asked[-1].reason
+    assert len({n.key for n in asked}) == 1 and "too little is left" in asked[-1].reason
+    assert "it usually takes 15 min" in asked[-1].reason and "is the disk full?" in asked[-1].reason
     assert not world.told(NewsKind.WINDOW_UNUSED), "one message, not two"
 
 

@@ -679,8 +679,8 @@ def settled(draft: Draft, readings: Iterable[Reading] = ()) -> list[str]:
     return states(draft)
 
 
-@pytest.mark.parametrize(("minutes", "state"), [(59, "open"), (60, "used"), (600, "used")])
-def test_a_named_window_that_is_over_is_used(minutes: int, state: str) -> None:
+@pytest.mark.parametrize(("minutes", "state"), [(45, "open"), (46, "used"), (60, "used"), (600, "used")])
+def test_a_named_window_is_used_up_when_too_little_of_it_is_left(minutes: int, state: str) -> None:
     draft = sheet()
     say(draft, ADA, "at 18:00")
     assert settled(later(draft, at("2026-11-27 18:00") + minutes * MIN)) == [state]

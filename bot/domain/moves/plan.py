@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain import windows
+from bot.domain import blockers, windows
+from bot.domain.agreements import skipped_window
 from bot.domain.draft import Draft
 from bot.domain.leases.common import ask_window, carries, fresh, under_way
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
@@ -42,6 +43,7 @@ from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.questions import call_key, call_over
 from bot.domain.sight import Sight
+from bot.domain.spoken import lasting_words
 
 STALE_CALL = timedelta(minutes=30)
 """A last call is for the moment that it named; a restart later than that is announced anew."""
@@ -82,6 +84,7 @@ def plan(draft: Draft, ctx: Context) -> None:
         if wanted != move.wishes:
             move = step(draft, move, On.WISHES, why=_why(wanted), wishes=wanted)
         _unused_windows(draft, ctx, machine, move)
+        move = _postpone(draft, ctx, machine, move)
         _go_on(draft, ctx, machine, move)
 
 
@@ -150,27 +153,51 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
     if seen is None or not fresh(draft, ctx.sight, machine.uuid):
         return
     now_doable = doable(draft, ctx.sight, move)
-    if not now_doable and not (move.wants_on and seen.power is Power.OFF):
+    starts = move.wants_on and seen.power is Power.OFF
+    agreed = _agreed_lately(draft, ctx, machine, move)
+    found = _blockers(ctx, seen, move) if now_doable or starts or agreed is not None else ()
+    move = _in_the_way(draft, ctx, machine, move, found, lately=bool(agreed))
+    if not now_doable and not starts:
         if seen.power is Power.ON and move.wants_on and not move.wishes:
             step(draft, move, On.NO_WISH, reason="it is on already")
         return
-    lasting, blockers = _lasting(seen), _blockers(ctx, seen, move)
-    if blockers:
-        if move.blocked_since is None:
-            move = replace(move, blocked_since=draft.now)
-            draft.put(move)
-        if lasting or not _may_heal(draft, ctx, seen, move):
-            _tell_blockers(draft, machine, move, blockers)
-        return
-    if move.blockers or move.blocked_since is not None:
-        move = replace(move, blockers=(), blocked_since=None)
-        draft.put(move)
-    if not ctx.acting:
+    if found or not ctx.acting:
         return
     if seen.power is Power.OFF:
         _begin_off(draft, move, now_doable)
     elif seen.power is Power.ON:
         _announce_or_begin(draft, ctx, machine, move, now_doable)
+
+
+def _in_the_way(
+    draft: Draft, ctx: Context, machine: Machine, move: Move, found: tuple[str, ...], *, lately: bool
+) -> Move:
+    """Tell what stands in the way, or that nothing does any more. What may go by itself is waited for a little, but not while somebody who
+    just agreed to a time looks at the answer."""
+    seen = ctx.sight.machine(machine.uuid)
+    if not found or seen is None:
+        move = blockers.over(draft, move)
+        if move.blockers or move.blocked_since is not None:
+            move = replace(move, blockers=(), blocked_since=None)
+            draft.put(move)
+        return move
+    if move.blocked_since is None:
+        move = replace(move, blocked_since=draft.now)
+        draft.put(move)
+    if blockers.lasting(seen) or not _may_heal(draft, ctx, seen, move, lately=lately):
+        return blockers.tell(draft, machine, move, found)
+    return move
+
+
+JUST_AGREED = timedelta(minutes=2)
+"""So long after a time was agreed whoever said it may still look at the answer."""
+
+
+def _agreed_lately(draft: Draft, ctx: Context, machine: Machine, move: Move) -> bool | None:
+    """Whether a time for this move was agreed just now; None: none is agreed that can still be used."""
+    usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {w.label for w in move.wishes})
+    open_ones = [a for a in agreed if windows.next_window([a], machine.uuid, draft.now, usual, ctx.policy)]
+    return any(draft.now - a.made <= JUST_AGREED for a in open_ones) if open_ones else None
 
 
 BOOTS = timedelta(minutes=5)
@@ -180,38 +207,17 @@ HEALS = timedelta(minutes=1)
 """A blocker that is gone after that was a task that ran, or a host that was busy: nobody has to know."""
 
 
-def _may_heal(draft: Draft, ctx: Context, seen: SeenMachine, move: Move) -> bool:
-    """Whether what stands in the way may go by itself: the guest boots, or it is seen for the first time."""
+def _may_heal(draft: Draft, ctx: Context, seen: SeenMachine, move: Move, *, lately: bool = False) -> bool:
+    """Whether what stands in the way may go by itself: the guest boots, a task runs, or it is seen for the first time."""
     age = ctx.sight.age_of_boot(move.machine)
     boots = seen.power is Power.ON and not seen.tools and age is not None and age < BOOTS
-    return boots or (move.blocked_since is not None and draft.now - move.blocked_since < HEALS)
+    new = move.blocked_since is not None and draft.now - move.blocked_since < HEALS
+    return boots or (new and (bool(seen.busy_task) or not lately))
 
 
 def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
     """What stands in the way, all at once, in words an owner understands."""
-    return (*_lasting(seen), *ctx.dry_runs.get(move.number, ()))
-
-
-def _lasting(seen: SeenMachine) -> tuple[str, ...]:
-    """What only a person changes, as the look shows it."""
-    found = []
-    if seen.template:
-        found.append(f"{seen.name} is a template now")
-    if seen.power is Power.SUSPENDED:
-        found.append(f"{seen.name} is suspended: resume it and shut it down, or start it")
-    if seen.question:
-        found.append(f"vCenter waits for an answer about {seen.name}: {seen.question}")
-    return tuple(found)
-
-
-def _tell_blockers(draft: Draft, machine: Machine, move: Move, blockers: tuple[str, ...]) -> None:
-    """Each blocker is told once, to those who can mend it: owners can for some, admins for the others, and both want to know."""
-    if blockers == move.blockers:
-        return
-    step(draft, move, On.BLOCKED, why="; ".join(blockers), blockers=blockers)
-    for why in blockers:
-        for to in (*machine.owners, ADMINS):
-            draft.tell(News(NewsKind.BLOCKED, to, once=f"{move.number}:{why}", move=move, machine=machine, reason=why))
+    return tuple(dict.fromkeys((*blockers.lasting(seen), *ctx.dry_runs.get(move.number, ()))))
 
 
 def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...]) -> None:
@@ -287,12 +293,12 @@ def announced(
     """
     usual = windows.usual(machine, ctx.policy)
     while True:  # a window that is not used today hides no other one
-        found = windows.next_window(agreements, machine.uuid, draft.now, usual, ctx.policy)
+        found = windows.next_beginning(agreements, machine.uuid, draft.now, usual, ctx.policy)
         if found is None:
             return None
-        agreement, window = found
+        agreement, window, first = found
         lead = ctx.policy.last_call_now if agreement.now else ctx.policy.last_call
-        if window.start - draft.now > lead:
+        if first - draft.now > lead:
             return None
         if _may_use(draft, ctx, machine, agreement, window, move):
             break
@@ -300,11 +306,11 @@ def announced(
         move = draft.moves[move.number]
     called = move.last_call
     if called is None or move.last_call_for != window.start or not _tells(draft, machine, move, agreement, lead):
-        begins = max(window.start, draft.now + lead)
-        if begins + usual <= window.end:
+        begins = windows.begin_at(agreement, window, draft.now + lead, usual, ctx.policy)
+        if begins is not None and begins - draft.now <= lead:  # behind a blackout it is called later
             _last_call(draft, ctx, machine, move, agreement, window, begins)
         return None
-    ready = draft.now >= called + lead and window.holds(draft.now) and draft.now + usual <= window.end
+    ready = draft.now >= called + lead and first <= draft.now
     return (agreement, window) if ready else None
 
 
@@ -313,7 +319,7 @@ def second_try(draft: Draft, ctx: Context, machine: Machine, move: Move) -> tupl
     live = (w for w in move.wishes if w.label in draft.leases and draft.leases[w.label].state in OPEN_LEASE)
     labels = {w.label for w in doable(draft, ctx.sight, replace(move, wishes=tuple(live)))}
     seen = ctx.sight.machine(machine.uuid)
-    if not labels or seen is None or _lasting(seen) or not fresh(draft, ctx.sight, machine.uuid):
+    if not labels or seen is None or blockers.lasting(seen) or not fresh(draft, ctx.sight, machine.uuid):
         return None
     newer = [
         a
@@ -456,16 +462,54 @@ def _unused_windows(draft: Draft, ctx: Context, machine: Machine, move: Move) ->
         lease = draft.leases.get(after.label or min(labels, default=""))
         if lease is None or lease.state not in OPEN_LEASE:
             continue
+        why = _why_unused(draft, ctx, machine, move, after)
         if not lease.windowed:
-            off = any(
-                m.machine == machine.uuid and m.off_at is not None and m.was_on and m.off_at >= after.made
-                for m in draft.moves.values()
-            )
-            nothing = "" if off else "; nothing was switched off"
-            ask_window(draft, lease, f"the time that was agreed went by unused{nothing}")
+            ask_window(draft, lease, why)
             continue
-        usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, {lease.label})
-        ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy)
-        for to in machine.owners:
-            news = News(NewsKind.WINDOW_UNUSED, to, once=str(number), machine=machine, agreement=after, lease=lease)
-            draft.tell(replace(news, move=move, until=ahead[1].start if ahead else None))
+        _tell_unused(draft, ctx, machine, move, after, lease, why)
+
+
+def _why_unused(draft: Draft, ctx: Context, machine: Machine, move: Move, agreement: Agreement) -> str:
+    """Why no restart was begun in a time, in words."""
+    off = any(
+        m.machine == machine.uuid and m.off_at is not None and m.was_on and m.off_at >= agreement.made
+        for m in draft.moves.values()
+    )
+    why = "the time that was agreed went by unused"
+    if agreement.window is not None and draft.now < agreement.window.end:
+        takes = lasting_words(windows.usual(machine, ctx.policy))
+        why = f"too little is left of the time that was agreed, for it usually takes {takes}"
+    way = f"; in the way was: {'; '.join(move.blockers)}" if move.blockers else ""
+    return why + way + ("" if off else "; nothing was switched off")
+
+
+def _tell_unused(
+    draft: Draft, ctx: Context, machine: Machine, move: Move, agreement: Agreement, lease: Lease | None, why: str
+) -> None:
+    """Its owners hear which time comes next."""
+    labels = {lease.label} if lease is not None else {w.label for w in move.wishes}
+    usual, agreed = windows.usual(machine, ctx.policy), usable(draft, machine, labels)
+    ahead = windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy)
+    at = f":{move.last_call_for.isoformat()}" if agreement.pattern is not None and move.last_call_for else ""
+    for to in machine.owners:
+        once = f"{agreement.number}{at}"
+        news = News(NewsKind.WINDOW_UNUSED, to, once=once, machine=machine, agreement=agreement, lease=lease)
+        draft.tell(replace(news, move=move, until=ahead[1].start if ahead else None, reason=why))
+
+
+def _postpone(draft: Draft, ctx: Context, machine: Machine, move: Move) -> Move:
+    """A standing time for which the restart was announced, and in which none can begin any more that would end in it: it is put off to the
+    next. A named one is used up then (``settling``)."""
+    if move.announced is None or move.last_call_for is None or move.state is not MoveState.PLANNED:
+        return move
+    at = Skip(move.last_call_for, BOT)
+    for agreement in usable(draft, machine, {w.label for w in move.wishes}):
+        window = skipped_window(agreement, at) if agreement.pattern is not None else None
+        if window is None or any(s.start == at.start for s in agreement.skips):
+            continue
+        if windows.begin_at(agreement, window, draft.now, windows.usual(machine, ctx.policy), ctx.policy) is None:
+            why = _why_unused(draft, ctx, machine, move, replace(agreement, window=window))
+            step(draft, agreement, On.SKIPPED, why=why, skips=(*agreement.skips, at))
+            lease = next((draft.leases[w.label] for w in move.wishes if w.label in draft.leases), None)
+            _tell_unused(draft, ctx, machine, move, agreement, lease, why)
+    return draft.moves[move.number]

@@ -52,6 +52,7 @@ from bot.service.words.common import (
     wanted,
     window_button,
 )
+from bot.service.words.hindrances import hindrances
 from bot.service.words.kinds import counted, kinds_there, size_words, typed
 from bot.service.words.news_line import offer_buttons
 
@@ -87,6 +88,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         *_restart_lines(scene, request, machine, promise),
         clock_change(scene, request.terms.length.until, *ends_of(agreed)),
         terms_line(scene, machine),
+        *hindrances(scene, request.machine, str(request.number)),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
         ended,
@@ -506,6 +508,7 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
         evidence.open_there(scene, agreed),
         ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
+        *hindrances(scene, taken.machine, taken.label),
         *standing_still(scene),
         buttons=(
             window_button("When nothing runs", machine, "when done", label=taken.label)
@@ -556,6 +559,7 @@ def _first_again(scene: Scene, request: Request) -> Reply:
         _agreed_line(scene, request),
         promise_line(promise, request.person),
         then,
+        *hindrances(scene, request.machine, str(request.number)),
         *standing_still(scene),
         buttons=_waits_buttons(request),
     )

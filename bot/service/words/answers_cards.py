@@ -49,6 +49,7 @@ from bot.service.words.common import (
     whose,
     window_button,
 )
+from bot.service.words.hindrances import hindrances
 from bot.service.words.news_line import give_buttons
 
 HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
@@ -183,6 +184,7 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
             agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
             if any(waits_for_quiet(a) for a in agreed):
                 lines.append(when_done_words(scene, name_of(machine)))
+            lines += hindrances(scene, lease.machine, lease.label)
             lines += [line for line in (_ends(scene, lease), evidence.open_there(scene, _agreed(scene, lease))) if line]
     if returning:
         n = sum(len(lease.slots) for lease in returning)

@@ -16,7 +16,6 @@ from bot.service.words.common import (
     MINE,
     Part,
     Scene,
-    because,
     button,
     clock_words,
     count_of,
@@ -44,6 +43,7 @@ from bot.service.words.common import (
     window_button,
     window_words,
 )
+from bot.service.words.hindrances import hindrances
 from bot.service.words.news_line import give_buttons
 
 
@@ -69,7 +69,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
         ),
         _skipped(agreement),
         _too_early(scene, agreement),
-        _blockers(scene, agreement.machine),
+        *hindrances(scene, agreement.machine, agreement.label or None),
         *standing_still(scene),
         buttons=(
             window_button("When nothing runs", machine, "when done", label=agreement.label)
@@ -162,16 +162,6 @@ def _too_early(scene: Scene, agreement: Agreement) -> LineOf | None:
     return ln("A card is likely only by ", When(promise.likely), ", after that time. Then I ask again.")
 
 
-def _blockers(scene: Scene, machine: str) -> LineOf | None:
-    found = [
-        b
-        for m in scene.books.moves.values()
-        if m.machine == machine and m.state is MoveState.PLANNED
-        for b in m.blockers
-    ]
-    return because("; ".join(found), "In the way just now: ")
-
-
 def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Reply:
     """The answer to ``window … remove``: ``removed`` no longer hold."""
     vm = name_of(machine)
@@ -250,7 +240,7 @@ def windows(scene: Scene, machine: Machine) -> Reply:
         ln(
             f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards, and is announced before."
         ),
-        _blockers(scene, machine.uuid),
+        *hindrances(scene, machine.uuid),
         *standing_still(scene),
         buttons=_window_buttons(scene, machine, bool(found)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.blockers import Mender, named
 from bot.domain.model import Agreement, LeaseState, Move, MoveState
 from bot.domain.moves.common import CALLED_OFF
 from bot.domain.news import ADMINS
@@ -16,11 +17,13 @@ from bot.service.words.common import (
     card_s,
     clock_words,
     command,
+    count_of,
     head,
     it_is,
     it_them,
     listed,
     ln,
+    next_words,
     open_agreements,
     runs_there,
     said,
@@ -136,11 +139,13 @@ def last_call(t: Telling) -> Reply:
         ln("Lent to you ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
+        else ln(
+            "Without an answer an admin restarts it by hand from then on. One no of any owner is enough to leave it on."
+        )
+        if _owns(t) and t.policy.level == "hands"
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on.")
         if _owns(t)
         else ln("To keep it on, ask ", listed(t.named(x) for x in owners), "; an owner can say not now."),
-        else ln("Without an answer an admin restarts it by hand from then on. One no of any owner is enough to leave it on.")
-        if _owns(t) and t.policy.level == "hands"
         buttons=(
             None if firm or not _owns(t) else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
             button(f"I do not need {it_them(len(turn.slots))} any more", f"release #{turn.label}")
@@ -326,14 +331,65 @@ def firm_window(t: Telling) -> Reply:
 
 
 def blocked(t: Telling) -> Reply:
-    """A blocker of a planned restart, found before it."""
+    """All that stands in the way of a planned restart, found before it, and who can mend each."""
     verb = "give" if t.takes else "take"
+    found = named((t.move.blockers if t.move is not None else ()) or (t.item.reason,))
+    if len(found) == 1:
+        (why, who), *_ = found.items()
+        first = head(f"{t.vm} cannot {verb} ", t.cards, " yet", why_tail(why))
+        each: list[LineOf | None] = [_mends(t, who)]
+    else:
+        first = head(f"{t.vm} cannot {verb} ", t.cards, f" yet: {count_of(len(found), 'thing')} are in the way.")
+        each = [ln("• ", said(why, 160), f" ({MENDS[who]})") for why, who in list(found.items())[:BLOCKERS_SHOWN]]
+        more = len(found) - BLOCKERS_SHOWN
+        each += [ln(f"… and {more} more.")] if more > 0 else []
     return say(
-        head(f"{t.vm} cannot {verb} ", t.cards, " yet", why_tail(t.item.reason)),
+        first,
+        *each,
         ln("I found this before any restart: nothing was switched off."),
-        ln("Who can mend it is told. I look again every round and go on by myself once it is gone."),
+        ln("I look again every round and go on by myself once it is gone."),
         ln("It stays agreed until ", When(t.item.until), ".") if t.item.until is not None else None,
         buttons=() if t.public else (button("Why?", f"why{t.ref}"),),
+    )
+
+
+BLOCKERS_SHOWN = 8
+"""Things in the way that are told; more are counted."""
+
+MENDS = {
+    Mender.OWNER: "an owner of the machine can mend that",
+    Mender.ADMIN: "an admin can mend that",
+    Mender.NOBODY: "that goes by itself",
+}
+"""Who can mend what is in the way."""
+
+
+def _mends(t: Telling, who: Mender) -> LineOf:
+    if who is Mender.NOBODY:
+        return ln("That goes by itself.")
+    if t.item.to == ADMINS:
+        return ln("You can mend that." if who is Mender.ADMIN else "Its owners can mend that; they are told.")
+    return ln("You can mend that." if who is Mender.OWNER else "An admin can mend that; they are told.")
+
+
+def unblocked(t: Telling) -> Reply:
+    """What was in the way of a restart is gone, or the restart is over: an edit of that message."""
+    if t.item.reason:
+        return say(head(f"What was in the way of a restart of {t.vm} is told anew", why_tail(t.item.reason)))
+    ahead = t.move is not None and t.move.state is MoveState.PLANNED
+    agreed = (
+        usable(t.books, t.machine.uuid, t.lease.label if t.lease is not None else None, t.now, t.policy)
+        if t.machine and ahead
+        else []
+    )
+    when: list[Part] = (
+        soonest_words(agreed, t.now, t.machine, t.policy, next_words(agreed[0], t.machine, t.now, t.policy))
+        if agreed
+        else []
+    )
+    return say(
+        head(f"Nothing is in the way of a restart of {t.vm} any more."),
+        ln(f"{t.vm} restarts ", when, ", as agreed. I say so before.") if when else None,
     )
 
 
@@ -464,6 +520,12 @@ def stays_off(t: Telling) -> Reply:
             return _stays_paused(t, at)
         case ("unseen" | "hidden",):
             return _stays_unseen(t, m, at)
+        case _ if m.call is not None and m.call.by_hand:
+            return say(
+                head(f"{t.vm} is off longer than planned: it waits for an admin's hand"),
+                ln(at, "The admins have what is to be done before their eyes; I see when it is done."),
+                ln(f"To have it on sooner, ask an admin, or start {t.vm} in vCenter."),
+            )
         case _:
             call = m.call
             return say(
@@ -507,12 +569,6 @@ def seen_to(t: Telling) -> Reply:
 
 
 def on_again(t: Telling) -> Reply:
-        case _ if m.call is not None and m.call.by_hand:
-            return say(
-                head(f"{t.vm} is off longer than planned: it waits for an admin's hand"),
-                ln(at, "The admins have what is to be done before their eyes; I see when it is done."),
-                ln(f"To have it on sooner, ask an admin, or start {t.vm} in vCenter."),
-            )
     """It is on: what was told before is over."""
     m = t.move
     if m is not None and m.off_at is None:
