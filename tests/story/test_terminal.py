@@ -373,3 +373,32 @@ def numbers(web: str) -> dict[tuple[str, ...], float]:
         for family in families
         for s in family.samples
     }
+
+
+# ---- a drill
+
+
+@pytest.mark.long
+def test_a_drill_goes_there_and_back_through_the_bot_that_runs(place: Yard) -> None:
+    """On real protocols: the vCenter's journal shows two restarts of an admin's own machine, and all is as it was before."""
+    settings = str(place.rig.settings)
+    none = place.inside("drill", "vm-train", "--as", "dana", "--yes", "--settings", settings)
+    assert none.exit_code == 2 and "no bot runs on this database" in none.output
+    place.start()
+    assert place.say("dana", "machine owners vm-train @dana").exit_code == 0
+    mine = place.inside("drill", "vm-r", "--as", "dana", "--yes", "--settings", settings)
+    assert mine.exit_code == 2 and "others own it" in mine.output
+    place.settle()
+    before, since = place.stage.vm("vm-train"), place.line()
+    place.pace(FAST)
+    done = place.inside("drill", "vm-train", "--as", "dana", "--yes", "--settings", settings)
+    assert done.exit_code == 0, done.output
+    assert "vm-train is as it was before, and nothing is left in the books." in done.output
+    assert "until its guest sees the card" in done.output and "of that it was off" in done.output
+    verbs = [e["verb"] for e in place.journal(since) if e["vm"] == "vm-train"]
+    wanted = ["shutdown asked", "card on", "power on", "shutdown asked", "card off", "power on"]
+    assert [v for v in verbs if v in wanted] == wanted
+    after = place.stage.vm("vm-train")
+    assert (after["cards"], after["power"]) == (before["cards"], before["power"])
+    books = place.books()
+    assert not any(x.state in OPEN_LEASE for x in books.leases.values())

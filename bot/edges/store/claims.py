@@ -67,6 +67,15 @@ def claim(connection: Connection, run: str, now: datetime, ttl: timedelta) -> bo
     return True
 
 
+def claimed(connection: Connection, now: datetime, ttl: timedelta) -> bool:
+    """Whether a bot lives on the database: its process does, or where that cannot be seen, its heartbeat is fresh. Writes nothing."""
+    row = connection.execute(select(CLAIM)).mappings().first()
+    if row is None:
+        return False
+    lives = alive(row["place"], row["pid"])
+    return lives if lives is not None else abs(now - row["seen"]) < ttl
+
+
 def resign(connection: Connection, run: str) -> None:
     """Give it back, if it is ours."""
     connection.execute(delete(CLAIM).where(CLAIM.c.run == run))

@@ -380,6 +380,11 @@ class SqlStore:
         with self._writing() as (connection, _):
             return claims.claim(connection, run, now, ttl)
 
+    def claimed(self, now: datetime, ttl: timedelta) -> bool:
+        """Whether a bot lives on this database. ``now``: real time."""
+        with self._gate.reading() as connection:
+            return claims.claimed(connection, now, ttl)
+
     def resign(self, run: str) -> None:
         """Give that right back."""
         with self._writing() as (connection, _):

@@ -1,0 +1,231 @@
+"""`gpubot drill`: there and back through the desk and the rounds, what keeps it from beginning, and that nothing of it is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
+from bot.domain.model import CallKind, Power, SeenMachine, Vgpu
+from bot.domain.policy import Policy
+from bot.service.ports import Ask
+from bot.service.setup.drill import Wanted, Ways, drill
+from bot.service.setup.drill_words import changed
+from tests.fakes import text_of, uuid
+from tests.house import House
+
+
+@dataclass
+class Terminal:
+    """Somebody who sits there; a sleep is a round of the bot that runs."""
+
+    house: House
+    lines: list[str] = field(default_factory=list)
+    running: bool = True
+    answer: bool = True
+    interrupt: list[Callable[[str], bool]] = field(default_factory=list)  # Ctrl-C once the text so far is so
+
+    def sleep(self, seconds: float) -> None:
+        self.house.forward(0.25, 0.25)
+        if self.interrupt and self.interrupt[0](self.text):
+            self.interrupt.pop(0)
+            raise KeyboardInterrupt
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def drill(self, machine: str, *, yes: bool = True, kind: str = "", who: str = "dana") -> int:
+        house = self.house
+        person = house.people.find(who)
+        assert person is not None
+        ways = Ways(
+            books=lambda: house.books,
+            seen=house.store.last_look,
+            say=lambda line: house.desk.hear(Ask(person.id, line, "terminal")),
+            plain=text_of,
+            running=lambda: self.running,
+            now=house.clock.now,
+            sleep=self.sleep,
+            out=self.lines.append,
+            ask=lambda question: self.answer,
+        )
+        return drill(ways, Wanted(machine, person, kind, "Europe/Berlin"), house.policy, yes)
+
+    def nothing_left(self) -> bool:
+        """Neither in the books nor in vCenter."""
+        books, vm = self.house.books, self.house.lab.vms[uuid("vm-train")]
+        open_ = [x for x in books.leases.values() if x.state in OPEN_LEASE]
+        open_ += [m for m in books.moves.values() if m.state in OPEN_MOVE]  # type: ignore[misc]
+        open_ += [r for r in books.requests.values() if r.state in OPEN_REQUEST]  # type: ignore[misc]
+        return not open_ and not vm.cards and vm.power is Power.ON and not vm.locked
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Terminal]:
+    """vm-train is nobody's: not registered."""
+    house = House(tmp_path)
+    house.furnish({"vm-python": "ada", "vm-r": "bob"})
+    house.round()
+    yield Terminal(house)
+    house.close()
+
+
+def test_there_and_back_and_nothing_is_left(place: Terminal) -> None:
+    assert place.drill("vm-train") == 0, place.text
+    assert place.nothing_left() and uuid("vm-train") not in place.house.books.machines
+    for part in (
+        "there:", "back:", "until its cards are changed", "of that it was off", "dana: request 1 T4 on vm-train for 4h restart now",
+        "dana: release #1 now", "vm-train is as it was before, and nothing is left in the books.",
+    ):  # fmt: skip
+        assert part in place.text
+    kinds = [c.kind for c in place.house.lab.calls]
+    once = [CallKind.SHUTDOWN, CallKind.CHANGE, CallKind.POWER_ON]
+    assert kinds == once * 2, "no other way than the product's"
+
+
+def test_a_machine_of_the_admin_stays_registered(place: Terminal) -> None:
+    assert place.house.say("dana", "machine add vm-train owners @dana").ok
+    assert place.drill("VM-Train", kind="t4") == 0 and uuid("vm-train") in place.house.books.machines
+
+
+def test_it_asks_first_and_a_no_changes_nothing(place: Terminal) -> None:
+    place.answer = False
+    assert place.drill("vm-train", yes=False) == 2
+    assert "restarts twice" in place.text and "Nothing was changed." in place.text and place.nothing_left()
+
+
+def level(place: Terminal) -> None:
+    place.house.policy = Policy(level="hands")
+
+
+def paused(place: Terminal) -> None:
+    place.house.say("dana", "pause because lunch")
+
+
+def not_running(place: Terminal) -> None:
+    place.running = False
+
+
+def off(place: Terminal) -> None:
+    place.house.lab.vms[uuid("vm-train")].power = Power.OFF
+    place.house.round()
+
+
+def has_a_card(place: Terminal) -> None:
+    place.house.lab.vms[uuid("vm-train")].cards.append(place.house.books.cards["T4-1"].pci)
+    place.house.round()
+
+
+def others(place: Terminal) -> None:
+    place.house.say("dana", "machine add vm-train owners @dana @carol")
+
+
+def awaited(place: Terminal) -> None:
+    place.house.say("dana", "drain T4-1 because dust")
+    place.house.say("bob", "request 4 on vm-r")
+
+
+def all_lent(place: Terminal) -> None:
+    place.house.lend("vm-python", "T4-1", "T4-2")
+    place.house.lend("vm-r", "T4-3", "T4-4")
+    place.house.round()
+
+
+def asked(place: Terminal) -> None:
+    place.house.say("dana", "machine add vm-train owners @dana")
+    place.house.say("dana", "request 1 on vm-train")
+    place.house.round()
+
+
+def stale(place: Terminal) -> None:
+    place.house.clock.forward(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("hinders", "why"),
+    [
+        (level, 'write: level = "act"'),
+        (paused, "all restarts are paused"),
+        (not_running, "start `gpubot run`"),
+        (off, "it is not on"),
+        (has_a_card, "it has a card already"),
+        (others, "others own it"),
+        (awaited, "somebody waits for T4"),
+        (all_lent, "no card on its host is free"),
+        (asked, "somebody has asked for a card for it"),
+        (stale, "has not seen vCenter lately"),
+    ],
+)
+def test_what_keeps_it_from_beginning(place: Terminal, hinders: Callable[[Terminal], object], why: str) -> None:
+    hinders(place)
+    before = place.house.books
+    assert place.drill("vm-train") == 2 and why in place.text
+    assert replace(place.house.books, numbers={}) == replace(before, numbers={}) and place.house.lab.calls == []
+
+
+def test_a_name_or_a_kind_that_is_not_there(place: Terminal) -> None:
+    assert place.drill("vm-nobody") == 2 and "no vCenter shows a machine of that name" in place.text
+    assert place.drill("vm-train", kind="A100") == 2 and "its host has no A100" in place.text
+
+
+@pytest.mark.parametrize("at", ["dana: request", "asked to shut down", "the card is in", "on again"])
+def test_ctrl_c_gives_back_what_was_begun(place: Terminal, at: str) -> None:
+    place.interrupt = [lambda text: at in text]
+    assert place.drill("vm-train") == 1
+    assert "Stopped: interrupted. What was begun is given back" in place.text and place.nothing_left()
+    assert uuid("vm-train") not in place.house.books.machines
+
+
+def test_a_second_ctrl_c_leaves_it_to_the_bot_and_says_what_goes_on(place: Terminal) -> None:
+    place.interrupt = [lambda text: "on again" in text, lambda text: "release #1 now" in text]
+    assert place.drill("vm-train") == 1
+    assert (
+        "gpubot say --as dana machine remove vm-train" in place.text
+        and "#1 comes out in its next restart" in place.text
+    )
+    place.house.forward(30)
+    assert place.nothing_left(), "the bot has brought it back"
+    assert place.house.say("dana", "machine remove vm-train").ok
+
+
+def test_a_guest_that_does_not_shut_down_is_left_on_and_what_goes_on_is_said(place: Terminal) -> None:
+    place.house.lab.stubborn.add(uuid("vm-train"))
+    assert place.drill("vm-train") == 1
+    assert "Stopped: the restart went back" in place.text
+    assert "The bot goes on with m1 (undoing): it is on, and nothing was changed" in place.text
+    assert "gpubot say --as dana machine remove vm-train" in place.text
+
+
+def test_a_change_that_is_refused_ends_with_the_machine_as_it_was(place: Terminal) -> None:
+    place.house.lab.refused.add(CallKind.CHANGE)
+    assert place.drill("vm-train") == 1
+    assert "the restart went back: no licence" in place.text and "The drill did not come through" in place.text
+    assert place.nothing_left() and uuid("vm-train") not in place.house.books.machines
+
+
+def test_blockers_are_told_and_it_is_given_up(place: Terminal) -> None:
+    place.house.lab.blockers.append("its disk is full")
+    assert place.drill("vm-train") == 1
+    assert "in the way is: its disk is full" in place.text and place.nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"power": Power.OFF}, "it is off, and was on"),
+        ({"cards": ("0000:3b:00.0",)}, "its cards are 0000:3b:00.0, and were none"),
+        ({"unplaced": (Vgpu("grid_t4-8q"),)}, "devices by label or profile differ"),
+        ({"memory_locked": True, "reservation_mb": 65536}, "all its memory is reserved, which was otherwise"),
+        ({"reservation_mb": 1024}, "1024 MB of its memory are reserved, and 0 MB were"),
+        ({"host": "host-2"}, "it is on another host"),
+        ({}, ""),
+    ],
+)
+def test_what_is_not_as_it_was_is_named(after: dict[str, object], said: str) -> None:
+    before = SeenMachine("lab", "uuid-a", "vm-a", "host-1", Power.ON)
+    assert "; ".join(changed(before, replace(before, **after))).endswith(said)  # type: ignore[arg-type]
+    assert changed(before, None) == ["it is not seen any more"]
