@@ -27,7 +27,7 @@ from bot.edges.vsphere import inspect as vsphere_inspect
 from bot.local.clock import Rate, write_clock
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.start import start_in_thread
-from bot.service.setup import judge_own, show
+from bot.service.setup import judge_own, role, show
 from bot.service.setup.findings import Weight
 from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site, plain_environment, whole
 
@@ -183,7 +183,9 @@ def a_database_that_somebody_holds(site: Site) -> Iterator[None]:
 @fault("database.links")
 def a_row_that_points_to_nothing(site: Site) -> Iterator[None]:
     with site.raw() as base:
-        base.execute("INSERT INTO hold (slot, turn, label) VALUES ('T4-9', 'has', '12')")
+        columns = [row[1] for row in base.execute("PRAGMA table_info(hold)")]
+        values = ["has" if name == "turn" else "T4-9" for name in columns]
+        base.execute(f"INSERT INTO hold VALUES ({', '.join('?' * len(values))})", values)
     yield
     with site.raw() as base:
         base.execute("DELETE FROM hold")
@@ -388,7 +390,80 @@ def a_role_without_power(site: Site) -> Iterator[None]:
     lacks.clear()
 
 
+@fault("rights.missing")
+def a_machine_outside_of_the_folder_of_the_role(site: Site) -> Iterator[None]:
+    moid = site.vcenter.world.inventory.vm("vm-r").moid
+    lacks = site.vcenter.server.api.privileges.lacks_on
+    lacks[site.vcenter.user, moid] = set(role.ACT)
+    yield
+    lacks.clear()
+
+
+@fault("rights.spare")
+def a_login_that_may_too_much(site: Site) -> Iterator[None]:
+    grants = site.vcenter.server.api.privileges.grants
+    grants[site.vcenter.user] = {"Host.Config.PciPassthru", "Sessions.TerminateSession"}
+    yield
+    grants.clear()
+
+
+@fault("vcenter.api")
+def a_vcenter_too_old_for_labels(site: Site) -> Iterator[None]:
+    quick = Settings(api_version="6.7", boot_s=0.01)
+    with start_in_thread(quick) as old, settings(site, port=old.port, vcenter='dynamic = ["t4-pool"]'):
+        (site.folder / "ca.pem").write_text(old.ca_file.read_text())
+        (site.folder / "vcenter.password").write_text(old.password)
+        yield
+    site.write()
+
+
 # ---- hosts and cards
+
+
+@fault("hosts.away")
+def a_host_that_is_not_connected(site: Site) -> Iterator[None]:
+    site.hands.host(connection="disconnected")
+    yield
+    site.hands.host(connection="connected")
+
+
+@fault("hosts.none")
+def a_login_that_does_not_see_the_hosts(site: Site) -> Iterator[None]:
+    lacks = site.vcenter.server.api.privileges.lacks_on
+    lacks[site.vcenter.user, site.vcenter.world.host.moid] = {"System.View", "System.Read"}
+    yield
+    lacks.clear()
+
+
+@contextlib.contextmanager
+def not_passed(site: Site, graphics: str) -> Iterator[None]:
+    """One card that is passed through to nobody, and what its host calls it."""
+    made = site.vcenter.world.host.props["config"]
+    info = next(i for i in made.pciPassthruInfo if i.id == CARD)
+    shown = next(g for g in made.graphicsInfo if g.pciId == CARD)
+    before, shown.graphicsType = shown.graphicsType, graphics
+    info.passthruActive = info.passthruEnabled = False
+    yield
+    info.passthruActive = info.passthruEnabled = True
+    shown.graphicsType = before
+
+
+@fault("hosts.no-profiles")
+def a_host_that_shares_a_card_and_offers_nothing(site: Site) -> Iterator[None]:
+    with not_passed(site, "sharedDirect"):
+        yield
+
+
+@fault("hosts.graphics")
+def a_host_whose_graphics_are_not_shared(site: Site) -> Iterator[None]:
+    with not_passed(site, "shared"), settings(site, more='[vgpu]\nprofiles = ["grid_t4-8q"]'):
+        yield
+
+
+@fault("cards.label")
+def a_label_that_no_card_carries(site: Site) -> Iterator[None]:
+    with settings(site, vcenter='dynamic = ["a100-pool"]'):
+        yield
 
 
 @fault("hosts.maintenance")

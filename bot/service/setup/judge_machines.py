@@ -39,6 +39,9 @@ def _site(base: DatabaseFacts, site: VCenterFacts) -> list[Finding]:
             found.append(_unreadable(machine.name) if machine.name in nameless else _gone(machine))
     for machine in registered:
         if (one := seen.get(machine.uuid)) is not None:
+            host = hosts.get(one.host)
+            if one.unknown and (not hosts or (host is not None and not host.connected)):
+                continue  # said of its host
             found += _state(one) or _blocked(one, site)
     shared = _shared(site.seen.machines, hosts)
     return found + shared + _stale(site.seen.machines, hosts, {m.uuid for m in registered})
