@@ -31,6 +31,7 @@ WEIGHTS: Mapping[str, int] = {
     "connection": 1,  # a host goes away, or comes back
     "maintenance": 1,  # a host goes into maintenance, or comes back
     "evacuate": 1,  # what is on is put off by vCenter, and the host is in maintenance
+    "recover": 6,  # a host that is away or in maintenance is well again
     "crash": 1,  # a host reboots: all its VMs drop
 }
 """All acts, and how often each is drawn by default."""
@@ -73,6 +74,7 @@ class Chaos:
             "connection": self._connection,
             "maintenance": self._maintenance,
             "evacuate": lambda vm: hands.host(self._host(vm).name, evacuate=True, maintenance=True),
+            "recover": self._recover,
             "crash": lambda vm: hands.host(self._host(vm).name, crash=True),
         }
 
@@ -161,6 +163,13 @@ class Chaos:
         here = host.props["runtime"].connectionState == "connected"
         away = self.random.choice(("disconnected", "notResponding"))
         self.hands.host(host.name, connection=away if here else "connected")
+
+    def _recover(self, vm: Node) -> None:
+        host = self._host(vm)
+        runtime = host.props["runtime"]
+        if runtime.connectionState == "connected" and not runtime.inMaintenanceMode:
+            raise ValueError("it is well")
+        self.hands.host(host.name, connection="connected", maintenance=False)
 
     def _maintenance(self, vm: Node) -> None:
         host = self._host(vm)

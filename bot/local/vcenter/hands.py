@@ -11,7 +11,7 @@ import itertools
 from typing import Any
 
 from bot.local.guests import address
-from bot.local.vcenter import rig
+from bot.local.vcenter import power, rig
 from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, kind_of, vgpu_device, word, words
 from bot.local.vcenter.hardware import signed16
 from bot.local.vcenter.inventory import Node
@@ -310,6 +310,8 @@ class Hands:
             if connection not in ("connected", "disconnected", "notResponding"):
                 raise ValueError("connection is connected, disconnected or notResponding")
             metal = world.metals[node.moid]
+            if wanted.get("evacuate"):
+                power.check_host(node)
             moved, new = _moved(metal, wanted.get("renumber")), _new(metal, wanted.get("new"))
             runtime.inMaintenanceMode = bool(wanted.get("maintenance", runtime.inMaintenanceMode))
             if wanted.get("evacuate"):
