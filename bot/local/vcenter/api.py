@@ -223,10 +223,10 @@ class Api(Access):
         return self.collector.wait(self._collector(this, session), args.get("version"), 0, session)
 
     def do_WaitForUpdatesEx(self, this: Ref, args: Any, session: Session) -> Any:
-        """What is new, at most maxWaitSeconds later."""
+        """What is new, at most maxWaitSeconds later and maxObjectUpdates objects."""
         options = args.get("options")
-        seconds = None if options is None else options.maxWaitSeconds
-        return self.collector.wait(self._collector(this, session), args.get("version"), seconds, session)
+        seconds, size = (None, None) if options is None else (options.maxWaitSeconds, options.maxObjectUpdates)
+        return self.collector.wait(self._collector(this, session), args.get("version"), seconds, session, size)
 
     def do_CancelWaitForUpdates(self, this: Ref, args: Any, session: Session) -> None:
         """Let waiters look once more."""

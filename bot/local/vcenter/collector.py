@@ -6,9 +6,10 @@ Called by ``api`` inside the inventory's lock; ``wait`` gives the lock up while 
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bot.local.vcenter import versions
@@ -217,8 +218,14 @@ class Collector:
 
     # -- waiting ------------------------------------------------------------
 
-    def wait(self, collector: str, version: str | None, seconds: float | None, session: Session) -> DataObject:
-        """UpdateSet since ``version``; None when ``seconds`` (real) passed without news; None there waits on."""
+    def wait(
+        self, collector: str, version: str | None, seconds: float | None, session: Session, size: int | None = None
+    ) -> DataObject:
+        """UpdateSet since ``version``; None when ``seconds`` (real) passed without news; None there waits on.
+
+        ``size``: objects in it at most; never more than a page. If there are more it says so (``truncated``).
+        """
+        limit = min(size, self.page_size) if size else self.page_size
         filters = [f for f in session.filters.values() if f.collector == collector]
         self._version(collector, version, filters, session)
         end = None if seconds is None else time.monotonic() + seconds
@@ -227,15 +234,11 @@ class Collector:
             while True:
                 if not self.sessions.alive(session):
                     raise Refusal(vim.fault.NotAuthenticated(), "The session is not authenticated.")
-                news = [
-                    u
-                    for f in list(session.filters.values())
-                    if f.collector == collector and (u := self._news(f, session))
-                ]
+                news, more = self._gather(collector, session, limit)
                 if news or (not version and not filters):
                     # No version is given twice, so one of another session is known as such.
                     session.collectors[collector] = next(self._versions)
-                    return PC.UpdateSet(version=str(session.collectors[collector]), filterSet=news, truncated=False)
+                    return PC.UpdateSet(version=str(session.collectors[collector]), filterSet=news, truncated=more)
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
                     return None
@@ -251,29 +254,49 @@ class Collector:
         elif version != str(session.collectors.get(collector, 0)):
             raise Refusal(vmodl.query.InvalidCollectorVersion(), "The collector version is not valid.")
 
-    def _news(self, one: Filter, session: Session) -> DataObject:
-        changes, now = [], {}
-        for node in self.expand(one.spec, session, lenient=True):
+    def _gather(self, collector: str, session: Session, limit: int) -> tuple[list[DataObject], bool]:
+        """What is new for the filters of ``collector``, at most ``limit`` objects, and whether there is more."""
+        found: list[DataObject] = []
+        for one in [f for f in session.filters.values() if f.collector == collector]:
+            changes: list[DataObject] = []
+            for change, told in self._news(one, session):
+                if not limit:
+                    return found + _update(one, changes), True
+                told()
+                changes.append(change)
+                limit -= 1
+            found += _update(one, changes)
+        return found, False
+
+    def _news(self, one: Filter, session: Session) -> Iterator[tuple[DataObject, Callable[[], Any]]]:
+        """Each change, with what is to be called once it is told: until then it stays new."""
+        here = self.expand(one.spec, session, lenient=True)
+        for node in here:
             old = one.seen.get(node.moid)
             if old is not None and old[0] == node.revision:
-                now[node.moid] = old
                 continue
             answer = self.properties(node, one.spec, session)
             if answer is None:
                 continue
             told, hidden = answer
             texts = {name: serialise(value, "v", version=session.version) for name, value in told}
-            now[node.moid] = (node.revision, texts, node.ref)
+            new = (node.revision, texts, node.ref)
             before = old[1] if old is not None else {}
             diff = [PC.Change(name=n, op="assign", val=v) for n, v in told if before.get(n) != texts[n]]
             diff += [PC.Change(name=n, op="indirectRemove") for n in before if n not in texts]
             if diff or old is None:
                 kind, missing = "enter" if old is None else "modify", _missing(node, hidden)
-                changes.append(PC.ObjectUpdate(kind=kind, obj=node.ref, changeSet=diff, missingSet=missing))
-        left = [ref for moid, (_, _, ref) in one.seen.items() if moid not in now]
-        changes += [PC.ObjectUpdate(kind="leave", obj=ref) for ref in left]
-        one.seen = now
-        return PC.FilterUpdate(filter=PC.Filter(one.moid), objectSet=changes) if changes else None
+                change = PC.ObjectUpdate(kind=kind, obj=node.ref, changeSet=diff, missingSet=missing)
+                yield change, functools.partial(one.seen.__setitem__, node.moid, new)
+            else:
+                one.seen[node.moid] = new
+        now = {node.moid for node in here}
+        for moid, (_, _, ref) in [item for item in one.seen.items() if item[0] not in now]:
+            yield PC.ObjectUpdate(kind="leave", obj=ref), functools.partial(one.seen.pop, moid)
+
+
+def _update(one: Filter, changes: list[DataObject]) -> list[DataObject]:
+    return [PC.FilterUpdate(filter=PC.Filter(one.moid), objectSet=changes)] if changes else []
 
 
 def _missing(node: Node, paths: list[str]) -> list[DataObject]:

@@ -251,17 +251,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return True
 
     def _body(self) -> bytes:
-        if "chunked" in (self.headers.get("Transfer-Encoding") or ""):
-            parts = []
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                parts.append(self.rfile.read(size))
-                self.rfile.readline()
+        if "chunked" not in (self.headers.get("Transfer-Encoding") or "").lower():
+            return self._take(int(self.headers.get("Content-Length") or 0))
+        parts: list[bytes] = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self._take(size, sum(map(len, parts))))
             self.rfile.readline()
-            return b"".join(parts)
-        size = int(self.headers.get("Content-Length") or 0)
-        if size > MAX_BODY:
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return b"".join(parts)
+
+    def _take(self, size: int, had: int = 0) -> bytes:
+        """So many bytes of a body; Dropped if it is no size, if it gets too large, or if the client leaves."""
+        if size < 0 or size + had > MAX_BODY:
             raise Dropped
-        return self.rfile.read(size)
+        found = self.rfile.read(size)
+        if len(found) < size:
+            raise Dropped
+        return found
 
     def _cookie(self) -> str | None:
         try:
