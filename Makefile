@@ -4,7 +4,7 @@
 #   make check                       format, lint, types, the import law
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
-#   make soak                        those, and all that take an hour
+#   make soak [HISTORIES=2000]       those, and all that take an hour; the last line is the count of histories and violations
 #   make bench                       commands a second and their slowest, verdicts and readings, against floors; ends with 1 if a target is missed
 #   make tools                       what some long tests want and is large: TensorFlow, and Debian's Python 3.9 and 3.13 (as root)
 #   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
@@ -18,6 +18,9 @@ ARGS ?=
 SPEED ?=
 STORY ?=
 AGENT_SECONDS ?= 120
+# How many random histories of the whole bot `test-long` and `soak` play.
+HISTORIES ?= 2000
+export HISTORIES
 
 # The newest one that really runs: a name on the PATH may be a shim for a version that is not installed, and a system's
 # Python may lack what makes an environment.

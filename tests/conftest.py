@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.histories import tally
 from tests.needs import ASKED
 
 # A busy machine must not fail a property by its speed, and CI must fail on the same examples each time.
@@ -31,3 +32,13 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def repo() -> Path:
     """The top of the tree."""
     return Path(__file__).resolve().parents[1]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Histories are counted over all workers."""
+    tally.add(report)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Their count is the last line of a run."""
+    tally.tell(config)

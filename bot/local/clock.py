@@ -157,6 +157,20 @@ class Timers:
             self._cond.notify_all()
         return timer
 
+    def next_due(self) -> float | None:
+        """When the next call is due, virtual unix seconds; None: there is none."""
+        with self._cond:
+            while self._heap and self._heap[0][2].off:
+                heapq.heappop(self._heap)
+            return self._heap[0][0] if self._heap else None
+
+    def run_due(self) -> None:
+        """Make the calls whose time has come, in the caller's thread: for a world that is moved by hand and never started."""
+        while (due := self.next_due()) is not None and due <= self.clock.unix():
+            with self._cond:
+                timer = heapq.heappop(self._heap)[2]
+            timer.call()
+
     def _next(self) -> Timer | None:
         with self._cond:
             while not self._stopped:
