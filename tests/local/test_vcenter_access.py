@@ -47,7 +47,11 @@ def granted(lab: Rig, entity: Any, *ids: str, user: str = "") -> list[bool]:
     if not user:
         key = lab.content.sessionManager.currentSession.key
         own = manager.HasPrivilegeOnEntities([entity], key, list(ids))
-        assert [m.isGranted for m in own[0].privAvailability] == marks
+        assert (
+            [m.isGranted for m in own[0].privAvailability]
+            == marks
+            == list(manager.HasPrivilegeOnEntity(entity, key, list(ids)))
+        )
     return marks
 
 

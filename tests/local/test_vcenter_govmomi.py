@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.local.vcenter_client import CARD_1, rig
+from tests.local.vcenter_client import CARD_1, CARD_2, rig
 from tests.needs import GOVMOMI, need
 
 MAIN = Path(__file__).parent / "govmomi" / "main.go"
@@ -37,8 +37,16 @@ def client() -> Path:
     return target
 
 
-def test_a_go_client_moves_a_card_on_and_off(client: Path) -> None:
-    with rig(page_size=2, boot_s=1.0) as lab:
+FOUND = {"vm-python", "vm-python-2", "vm-r", "vm-train", "template-gpu"}
+
+
+@pytest.mark.parametrize("api", ["8.0.3.0", "6.7"])
+def test_a_go_client_walks_reads_and_changes(client: Path, api: str) -> None:
+    with rig(page_size=2, boot_s=0.5, api_version=api) as lab:
+        lab.post("privileges", user=lab.running.user)  # the bot's own role, as it is by itself
+        lab.post("vm/vm-python/attach", card=CARD_2)
+        if api != "6.7":
+            lab.post("vm/vm-python-2/attach", dynamic="pool")
         r = lab.running
         done = subprocess.run(
             [client, "-url", r.url, "-user", r.user, "-ca", str(r.ca_file)],
@@ -48,8 +56,11 @@ def test_a_go_client_moves_a_card_on_and_off(client: Path) -> None:
             timeout=90,
         )
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == {
-            "api": "8.0.3.0",
+        told = json.loads(done.stdout)
+        devices = told.pop("devices")
+        assert told == {
+            "api": api,
+            "version": api,
             "user": r.user,
             "wrong": "types.InvalidLogin",
             "found": 5,
@@ -63,7 +74,26 @@ def test_a_go_client_moves_a_card_on_and_off(client: Path) -> None:
             "time": True,
             "after": "types.NotAuthenticated",
             "vm": "VirtualMachine",
+            "kinds": {
+                "ClusterComputeResource": 1,
+                "Datacenter": 1,
+                "Folder": 4,
+                "HostSystem": 1,
+                "ResourcePool": 1,
+                "VirtualMachine": 5,
+            },
+            "deepest": 4,
+            "reserved": [4096, 0],
+            "cycles": ["poweredOn", "poweredOff"] * 2,
+            "may": [True, False],
+            "refused": "types.NoPermission",
+            "same": True,
         }
+        assert devices.keys() == FOUND
+        assert devices["vm-python"] == [f"fixed {CARD_2}"] and devices["vm-r"] == []
+        assert devices["vm-python-2"] == ([] if api == "6.7" else ["dynamic pool"])
         assert lab.cards("vm-r") == [] and lab.power("vm-r") == "poweredOff"
-        verbs = [verb for _, verb, _ in lab.journal("card on", "power on", "shutdown asked", "power off", "card off")]
-        assert verbs == ["card on", "power on", "shutdown asked", "power off", "card off"]
+        mine = [verb for user, verb, vm in lab.journal("card on", "shutdown asked", "card off") if user == r.user]
+        assert mine == ["card on", "shutdown asked", "card off"]
+        powers = [vm for user, verb, vm in lab.journal("power on") if user == r.user]
+        assert sorted(powers) == ["vm-r", "vm-r", "vm-train"]

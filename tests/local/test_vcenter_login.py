@@ -16,7 +16,7 @@ from pyVmomi import SoapStubAdapter, vim, vmodl
 
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.start import Running, start_in_thread, tls, with_passwords
-from tests.local.vcenter_client import ADMIN, CARD_1, PERSON, Rig, leave, login, rig
+from tests.local.vcenter_client import ADMIN, CARD_1, PERSON, Rig, leave, login, rig, until
 
 
 def connect(running: Running, context: ssl.SSLContext) -> None:
@@ -50,10 +50,18 @@ def test_it_serves_on_both_loopback_addresses_as_one() -> None:
         assert lab.drive("GET", "counts")["users"][ADMIN]["PowerOnVM_Task"] == 1
 
 
-@pytest.mark.parametrize("kind", ["self-signed", "wrong-host", "expired"])
-def test_a_bad_certificate_is_refused(kind: str) -> None:
-    with start_in_thread(Settings(certificate=kind)) as running, pytest.raises(ssl.SSLCertVerificationError):
-        connect(running, running.context())
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("self-signed", "issuer certificate"), ("wrong-host", "mismatch"), ("expired", "has expired")],
+)
+def test_a_bad_certificate_is_refused_for_what_is_bad_in_it(kind: str, why: str) -> None:
+    with start_in_thread(Settings(certificate=kind)) as running:
+        for host in ("127.0.0.1", running.host):
+            with (
+                pytest.raises(ssl.SSLCertVerificationError, match=why),
+                socket.create_connection((host, running.port), timeout=5) as plain,
+            ):
+                running.context().wrap_socket(plain, server_hostname=host)
 
 
 def test_an_unknown_kind_of_certificate_is_a_mistake(tmp_path: Path) -> None:
@@ -129,28 +137,32 @@ def test_without_a_session_only_the_content_can_be_read() -> None:
 
 
 def test_idle_sessions_expire_and_used_ones_do_not() -> None:
-    with rig(idle_s=1.0) as lab:
+    with rig(idle_s=0.4) as lab:
         for _ in range(5):
-            time.sleep(0.3)
+            time.sleep(0.1)
             lab.si.CurrentTime()
-        time.sleep(1.2)
+        lab.post("sessions/idle", seconds=0.02)
+        time.sleep(0.05)
         with pytest.raises(vim.fault.NotAuthenticated):
             lab.si.CurrentTime()
 
 
 def test_a_long_poll_keeps_the_session_awake() -> None:
-    with rig(idle_s=0.5) as lab:
+    with rig() as lab:
         collector = lab.content.propertyCollector.CreatePropertyCollector()
-        options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=2)
+        options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=1)
         watch(lab, collector)
         version = collector.WaitForUpdatesEx("", options).version
         heard: list[object] = []
         poll = threading.Thread(target=lambda: heard.append(collector.WaitForUpdatesEx(version, options)))
         poll.start()
-        time.sleep(1)  # twice the idle limit
+        until(lambda: any(s.waiting for s in lab.running.server.api.sessions.all()))
+        lab.post("sessions/idle", seconds=0.05)
+        time.sleep(0.15)  # three times the idle limit
         lab.si.CurrentTime()
+        lab.post("sessions/idle", seconds=60)
         poll.join(10)
-        assert heard == [None]  # nothing new for two seconds
+        assert heard == [None]  # nothing new for a second
         lab.si.CurrentTime()
 
 

@@ -215,7 +215,7 @@ def test_every_method_is_known_to_change_or_not_to() -> None:
         "CancelRetrievePropertiesEx", "CancelWaitForUpdates", "CheckForUpdates", "ContinueRetrievePropertiesEx",
         "CreateContainerView", "CreateFilter", "CreatePropertyCollector", "CurrentTime", "DestroyPropertyCollector",
         "DestroyPropertyFilter", "DestroyView", "FetchUserPrivilegeOnEntities", "FindAllByUuid", "FindByInventoryPath",
-        "FindByUuid", "FindChild", "HasPrivilegeOnEntities", "HasUserPrivilegeOnEntities", "Logout", "QueryConfigTarget",
+        "FindByUuid", "FindChild", "HasPrivilegeOnEntities", "HasPrivilegeOnEntity", "HasUserPrivilegeOnEntities", "Logout", "QueryConfigTarget",
         "RetrieveProperties", "RetrievePropertiesEx", "RetrieveServiceContent", "SessionIsActive", "TerminateSession",
         "WaitForUpdates", "WaitForUpdatesEx",
     }  # fmt: skip

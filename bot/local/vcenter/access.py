@@ -33,6 +33,12 @@ class Access:
         user = next((s.user for s in self.sessions.all() if s.key == args["sessionId"]), None)
         return self._privileges(user, args["entity"], args.get("privId", []))
 
+    def do_HasPrivilegeOnEntity(self, this: Ref, args: Any, session: Session) -> list[bool]:
+        """The same of one object; the older call."""
+        user = next((s.user for s in self.sessions.all() if s.key == args["sessionId"]), None)
+        marks = self._privileges(user, [args["entity"]], args.get("privId", []))[0].privAvailability
+        return [bool(mark.isGranted) for mark in marks]
+
     def do_HasUserPrivilegeOnEntities(self, this: Ref, args: Any, session: Session) -> Any:
         """The same of a login that need not be in."""
         return self._privileges(self._user(args["userName"]), args["entities"], args.get("privId", []))

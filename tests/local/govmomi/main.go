@@ -1,5 +1,6 @@
-// A vSphere client that shares no code with the stand-in vCenter: it finds a VM, gives it a card, starts it, stops it
-// through its guest and takes the card off again. Prints one line of JSON with what it saw; ends with 1 at any surprise.
+// A vSphere client that shares no code with the stand-in vCenter: it walks the inventory, reads devices, gives a VM a card,
+// starts it, stops it through its guest and takes the card off again, changes memory reservations, power-cycles VMs, and
+// asks for privileges and attributes. Prints one line of JSON with what it saw; ends with 1 at any surprise.
 // Built by test_vcenter_govmomi.py from govmomi as Debian installs it. The password comes on standard input.
 package main
 
@@ -39,6 +40,7 @@ func main() {
 	user := flag.String("user", "", "login")
 	ca := flag.String("ca", "", "PEM file that is trusted")
 	name := flag.String("vm", "vm-r", "VM to work on")
+	second := flag.String("second", "vm-train", "VM to power-cycle beside it")
 	flag.Parse()
 	password, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	check(err, "password")
@@ -49,6 +51,7 @@ func main() {
 	check(err, "url")
 	plain := soap.NewClient(where, false)
 	check(plain.SetRootCAs(*ca), "ca")
+	check((&vim25.Client{Client: plain}).UseServiceVersion(), "version")
 	client, err := vim25.NewClient(ctx, plain)
 	check(err, "client")
 	manager := session.NewManager(client)
@@ -123,6 +126,28 @@ func main() {
 	check(err, "view")
 	var machines []mo.VirtualMachine
 	check(container.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "runtime.powerState"}, &machines), "retrieve")
+	kinds, deepest := walk(ctx, client, views)
+	devicesOf := map[string][]string{}
+	for _, found := range all {
+		list, err := found.Device(ctx)
+		check(err, "devices of "+found.Name())
+		devicesOf[found.Name()] = describe(list)
+	}
+	reservations := reserve(ctx, vm, collector)
+	cycles := []string{}
+	for _, found := range all {
+		if found.Name() == *name || found.Name() == *second {
+			cycles = append(cycles, cycle(ctx, found)...)
+		}
+	}
+	authorities := object.NewAuthorizationManager(client)
+	may, err := authorities.HasPrivilegeOnEntity(ctx, vm.Reference(), who.Key, []string{"VirtualMachine.Interact.PowerOn", "VirtualMachine.Inventory.Delete"})
+	check(err, "privileges")
+	fields, err := object.GetCustomFieldsManager(client)
+	check(err, "custom fields")
+	_, refused := fields.Add(ctx, "of-go", "VirtualMachine", nil, nil)
+	path, err := object.NewSearchIndex(client).FindByInventoryPath(ctx, vm.InventoryPath)
+	check(err, "inventory path")
 	now, err := methods.GetCurrentTime(ctx, client)
 	check(err, "time")
 	check(manager.Logout(ctx), "logout")
@@ -143,8 +168,96 @@ func main() {
 		"time":     !now.IsZero(),
 		"after":    fault(err),
 		"vm":       object.NewReference(client, vm.Reference()).Reference().Type,
+		"version":  client.Version,
+		"kinds":    kinds,
+		"deepest":  deepest,
+		"devices":  devicesOf,
+		"reserved": reservations,
+		"cycles":   cycles,
+		"may":      may,
+		"refused":  fault(refused),
+		"same":     path.Reference() == vm.Reference(),
 	})
 	fmt.Println(string(out))
+}
+
+// walk counts the objects below the root by their type, and says how many steps the lowest one is below it.
+func walk(ctx context.Context, client *vim25.Client, views *view.Manager) (map[string]int, int) {
+	everything, err := views.CreateContainerView(ctx, client.ServiceContent.RootFolder, nil, true)
+	check(err, "view of everything")
+	var entities []mo.ManagedEntity
+	check(everything.Retrieve(ctx, nil, []string{"name", "parent"}, &entities), "everything")
+	kinds, above := map[string]int{}, map[types.ManagedObjectReference]types.ManagedObjectReference{}
+	for _, one := range entities {
+		kinds[one.Self.Type]++
+		if one.Parent != nil {
+			above[one.Self] = *one.Parent
+		}
+	}
+	deepest := 0
+	for _, one := range entities {
+		steps, at := 0, one.Self
+		for at != client.ServiceContent.RootFolder {
+			next, known := above[at]
+			if !known {
+				check(fmt.Errorf("%v hangs below nothing", at), "walk")
+			}
+			at, steps = next, steps+1
+		}
+		if steps > deepest {
+			deepest = steps
+		}
+	}
+	return kinds, deepest
+}
+
+// describe names the PCI devices in a list by what they are backed by.
+func describe(list object.VirtualDeviceList) []string {
+	told := []string{}
+	for _, device := range list {
+		switch backing := device.GetVirtualDevice().Backing.(type) {
+		case *types.VirtualPCIPassthroughDeviceBackingInfo:
+			told = append(told, "fixed "+backing.Id)
+		case *types.VirtualPCIPassthroughDynamicBackingInfo:
+			told = append(told, "dynamic "+backing.CustomLabel)
+		case *types.VirtualPCIPassthroughVmiopBackingInfo:
+			told = append(told, "vgpu "+backing.Vgpu)
+		}
+	}
+	return told
+}
+
+// reserve sets a memory reservation, takes it back, and says what was read after each.
+func reserve(ctx context.Context, vm *object.VirtualMachine, collector *property.Collector) []int64 {
+	seen := []int64{}
+	unlocked := false
+	for _, size := range []int64{4096, 0} {
+		wanted := size
+		task, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{
+			MemoryReservationLockedToMax: &unlocked,
+			MemoryAllocation:             &types.ResourceAllocationInfo{Reservation: &wanted},
+		})
+		check(err, "reserve")
+		check(task.Wait(ctx), "reserve task")
+		var props mo.VirtualMachine
+		check(collector.RetrieveOne(ctx, vm.Reference(), []string{"config.memoryAllocation"}, &props), "reservation")
+		seen = append(seen, *props.Config.MemoryAllocation.Reservation)
+	}
+	return seen
+}
+
+// cycle starts a VM and takes its power away, and says in which states it was.
+func cycle(ctx context.Context, vm *object.VirtualMachine) []string {
+	states := []string{}
+	for _, verb := range []func(context.Context) (*object.Task, error){vm.PowerOn, vm.PowerOff} {
+		task, err := verb(ctx)
+		check(err, "cycle")
+		check(task.Wait(ctx), "cycle task")
+		state, err := vm.PowerState(ctx)
+		check(err, "state")
+		states = append(states, string(state))
+	}
+	return states
 }
 
 // fault names the type of the fault in an error.
