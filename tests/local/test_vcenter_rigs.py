@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyVmomi import vim, vmodl
 
-from bot.local.vcenter.devices import cards_of, fixed_device
+from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, vgpu_device
 from bot.local.vcenter.hands import DRS_USER
 from bot.local.vcenter.settings import CardRig, HostRig
 from bot.local.vcenter.vmomi import Refusal
-from tests.local.vcenter_bench import Bench, host, pci
+from tests.local.vcenter_bench import T4, Bench, host, pci
 
 TWO = (host("direct", "direct"), host("direct", "shared", name="esx-02", vms="x y"))
 
@@ -244,6 +246,65 @@ def test_an_unreadable_machine_that_goes_off_forgets_its_card() -> None:
     assert bench.assigned("a") == [None]
 
 
+def test_a_machine_that_was_moved_to_another_host_keeps_what_its_settings_say() -> None:
+    bench = Bench(*TWO)
+    bench.give("a", bench.fixed("a", 1))
+    bench.hands.migrate("a", "esx-02")
+    hosts = bench.world.inventory.of(vim.HostSystem)
+    assert [bench.vm("a").ref in h.props["vm"] for h in hosts] == [False, True]
+    assert bench.words("a") == [pci(1)]
+    bench.refused("a", match="systemId")
+    bench.on("b")
+    with pytest.raises(ValueError, match="not off"):
+        bench.hands.migrate("b", "esx-02")
+
+
+def test_power_on_is_checked_in_the_order_of_a_real_one() -> None:
+    """Everything is wrong at once, and is mended from the first check to the last."""
+    bench = Bench(host("shared", "direct", "direct"), host_memory_mb=70000)
+    for name in "bc":
+        bench.give(
+            name, bench.fixed(name, 2) if name == "b" else vgpu_device("grid_t4-16q"), memoryReservationLockedToMax=None
+        )
+    spec = {"memoryMB": 1024, "memoryReservationLockedToMax": True}
+    for name in "bc":
+        bench.hands.edit(name, **spec)
+    bench.on("b", "c")
+    a, devices = bench.vm("a"), [bench.fixed("a", 2), dynamic_device(*T4, "none"), vgpu_device("grid_t4-16q")]
+    devices[0].backing.systemId = "another"
+    bench.give("a", *devices, memoryReservationLockedToMax=None)
+    bench.hands.edit("a", firmware="bios")
+    bench.hands.template("a", True)
+    bench.hands.host(connection="disconnected", maintenance=True)
+
+    def mend(**fields: Any) -> None:
+        bench.hands.edit("a", **fields)
+
+    bench.refused("a", match="template")
+    bench.hands.template("a", False)
+    bench.refused("a", match="disconnected")
+    bench.hands.host(connection="connected")
+    bench.refused("a", match="maintenance")
+    bench.hands.host(maintenance=False)
+    bench.refused("a", match="memory reservation")
+    mend(memoryReservationLockedToMax=True)
+    bench.refused("a", match="does not have sufficient memory")
+    mend(memoryMB=1024)
+    bench.refused("a", match="BIOS guest")
+    mend(firmware="efi", extraConfig=[vim.option.OptionValue(key="pciPassthru.use64bitMMIO", value="")])
+    bench.refused("a", match="GB of MMIO")
+    mend(extraConfig=[vim.option.OptionValue(key="pciPassthru.use64bitMMIO", value="TRUE")])
+    bench.refused("a", match="systemId")
+    cards_of(a)[0].backing.systemId = bench.world.system_id
+    bench.refused("a", match="already in use")
+    bench.off("b")
+    bench.refused("a", match="label 'none'")
+    bench.hands.card(pci(3), label="none")
+    bench.refused("a", match="grid_t4-16q")
+    bench.off("c")
+    bench.on("a")
+
+
 # -- lags and tasks ---------------------------------------------------------------
 
 
@@ -262,6 +323,34 @@ def test_a_card_is_released_some_seconds_after_power_off(kind: str) -> None:
     bench.refused("b", match="use|free|available")
     bench.go(5)
     bench.on("b")
+
+
+def test_a_lag_of_before_is_not_that_of_the_last_power_off() -> None:
+    bench = Bench(host("direct"), release_lag_s=10.0)
+    for name in "ab":
+        bench.give(name, bench.fixed(name, 1))
+    bench.on("a")
+    bench.off("a")
+    bench.go(6)
+    bench.on("a")
+    bench.off("a")
+    bench.go(6)
+    bench.refused("b", match="in use")
+    bench.go(4)
+    bench.on("b")
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "vgpu"])
+def test_what_a_machine_still_has_of_before_is_free_to_it(kind: str) -> None:
+    for slept in (True, False):
+        bench = Bench(host("shared" if kind == "vgpu" else "direct"), release_lag_s=10.0)
+        if kind == "vgpu":
+            bench.vgpus("a", "grid_t4-16q")
+        else:
+            bench.dynamic("a", "")
+        bench.on("a")
+        bench.hands.power("a", "suspend" if slept else "off")
+        bench.on("a")
 
 
 def test_a_host_tells_of_bindings_late() -> None:

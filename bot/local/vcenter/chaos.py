@@ -28,6 +28,7 @@ WEIGHTS: Mapping[str, int] = {
     "rename": 1,
     "reregister": 1,  # another managed object id
     "snapshot": 1,
+    "migrate": 1,  # an admin moves a VM that is off to another host
     "connection": 1,  # a host goes away, or comes back
     "maintenance": 1,  # a host goes into maintenance, or comes back
     "evacuate": 1,  # what is on is put off by vCenter, and the host is in maintenance
@@ -71,6 +72,7 @@ class Chaos:
             "rename": lambda vm: hands.rename(vm.name, f"{vm.name.partition('~')[0]}~{self.random.randrange(100)}"),
             "reregister": lambda vm: hands.reregister(vm.name),
             "snapshot": lambda vm: hands.snapshot(vm.name, vm.props["snapshot"] is None),
+            "migrate": self._migrate,
             "connection": self._connection,
             "maintenance": self._maintenance,
             "evacuate": lambda vm: hands.host(self._host(vm).name, evacuate=True, maintenance=True),
@@ -157,6 +159,12 @@ class Chaos:
         if not there:
             raise ValueError("it has none")
         self.hands.detach(vm.name, word(self.random.choice(there)))
+
+    def _migrate(self, vm: Node) -> None:
+        others = [h.name for h in self.world.inventory.of(vim.HostSystem) if h is not self._host(vm)]
+        if not others:
+            raise ValueError("there is one host")
+        self.hands.migrate(vm.name, self.random.choice(others))
 
     def _connection(self, vm: Node) -> None:
         host = self._host(vm)

@@ -29,6 +29,7 @@ POST /_drive/vm/NAME/attach               ``{"card", "lock_memory"?, "user"?}``,
 POST /_drive/vm/NAME/detach               ``{"card", "user"?}``: a PCI id, or a device's word in ``cards`` of the state
 POST /_drive/vm/NAME/foreign              ``{"kind": dvx|sriov|group}``: a device that is none of ours
 POST /_drive/vm/NAME/edit                 ``{"annotation"?, "user"?}``: an edit by hand, a new changeVersion
+POST /_drive/vm/NAME/migrate              ``{"host"}``: a VM that is off to another host
 POST /_drive/vm/NAME/orphan | snapshot    ``{"orphaned"?: bool}``, ``{"taken"?: bool}``
 POST /_drive/vm/NAME/guestinfo            ``{"key", "value"}``: somebody inside writes guestinfo.KEY; "" deletes it
 POST /_drive/vm/NAME/task                 ``{"seconds"}``: a foreign task keeps the VM busy
@@ -165,6 +166,7 @@ class Actions:
             ("POST", "question"): lambda b: hands.question(name, b["text"]),
             ("POST", "attach"): lambda b: self._attach(name, b),
             ("POST", "foreign"): lambda b: hands.foreign(name, str(b["kind"])),
+            ("POST", "migrate"): lambda b: hands.migrate(name, str(b["host"])),
             ("POST", "edit"): lambda b: hands.edit(name, **b),
             ("POST", "orphan"): lambda b: hands.orphan(name, bool(b.get("orphaned", True))),
             ("POST", "snapshot"): lambda b: hands.snapshot(name, bool(b.get("taken", True))),

@@ -173,6 +173,19 @@ class Hands:
             world.journal.add(user, "rename", world.tag(vm), was=name)
             world.inventory.touch(vm)
 
+    def migrate(self, name: str, host: str, user: str = ADMIN_USER) -> None:
+        """Move a VM that is off to another host: fixed cards stay in its settings, with the old host's ids."""
+        world = self.world
+        with world.lock:
+            vm, to = world.inventory.vm(name), world.host_named(host)
+            if vm.props["runtime"].powerState != "poweredOff":
+                raise ValueError(f"{name} is not off")
+            world.tasks.check_free(vm)
+            vm.props["runtime"].host = to.ref
+            rig.members(world.inventory)
+            world.journal.add(user, "migrate", world.tag(vm), host=host, cards=words(vm))
+            world.inventory.touch(vm)
+
     def unregister(self, name: str, user: str = ADMIN_USER) -> None:
         """Out of the inventory, files kept; off only."""
         world = self.world

@@ -21,12 +21,15 @@ def fits(card: Card, backing: DataObject) -> bool:
     return (not kinds or (VENDOR, card.model.device) in kinds) and (not label or label == card.label)
 
 
-def choose(metal: Metal, devices: Sequence[DataObject], taken: Iterable[str], order: Order) -> dict[int, Card] | None:
-    """A free active card for each dynamic device, by device key; None: there are not enough that match.
+def choose(
+    metal: Metal, moid: str, devices: Sequence[DataObject], taken: Iterable[str], order: Order
+) -> dict[int, Card] | None:
+    """A free active card for each dynamic device of the VM ``moid``, by device key; None: there are not enough that match.
 
-    ``taken``: PCI ids that this VM names itself; ``order``: in which the host tries its cards.
+    ``taken``: PCI ids that this VM names itself; ``order``: in which the host tries its cards. What the VM still has of before
+    (it slept, or has just gone off) is free to it.
     """
-    gone = {*metal.bound, *taken}
+    gone = {*(pci for pci, holder in metal.bound.items() if holder != moid), *taken}
     free = order([c for c in metal.cards if c.active and c.pci.id not in gone])
     return _assign(list(devices), free)
 
@@ -46,9 +49,10 @@ def _assign(devices: list[DataObject], free: list[Card]) -> dict[int, Card] | No
 def place(metal: Metal, moid: str, wanted: Sequence[tuple[int, str]]) -> dict[str, list[Part]] | str:
     """The host's vGPUs with those ``wanted`` (device key, profile) added, or the profile that found no room.
 
-    Each goes to the card with the fewest (``performance``) or the most vGPUs that has room, the first of equals.
+    Each goes to the card with the fewest (``performance``) or the most vGPUs that has room, the first of equals. What the VM still
+    has of before is taken from it first.
     """
-    parts = {pci: list(ps) for pci, ps in metal.parts.items()}
+    parts = {pci: [p for p in ps if p.moid != moid] for pci, ps in metal.parts.items()}
     for key, name in wanted:
         sign = -1 if metal.policy == "consolidation" else 1
         cards = sorted(metal.cards, key=lambda c: (sign * len(parts.get(c.pci.id, ())), c.pci.id))

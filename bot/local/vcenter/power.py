@@ -95,7 +95,7 @@ def admit(vm: Node, facts: HostFacts) -> Binding:
     _memory(config, devices, facts)
     _mmio(config, devices, facts.metal)
     fixed = _fixed(vm, devices, facts.metal)
-    dynamic = _dynamic(devices, fixed, facts)
+    dynamic = _dynamic(vm, devices, fixed, facts)
     return Binding(tuple(fixed), {k: c.pci.id for k, c in dynamic.items()}, _vgpus(vm, devices, facts))
 
 
@@ -112,9 +112,9 @@ def _fixed(vm: Node, devices: list[DataObject], metal: Metal) -> list[str]:
     return [backing.id for backing in mine]
 
 
-def _dynamic(devices: list[DataObject], fixed: list[str], facts: HostFacts) -> dict[int, Card]:
+def _dynamic(vm: Node, devices: list[DataObject], fixed: list[str], facts: HostFacts) -> dict[int, Card]:
     mine = [d for d in devices if kind_of(d) == "dynamic"]
-    chosen = choose(facts.metal, mine, fixed, facts.order)
+    chosen = choose(facts.metal, vm.moid, mine, fixed, facts.order)
     if chosen is None:
         none = [d for d in mine if not any(c.active and fits(c, d.backing) for c in facts.metal.cards)]
         label = (none or mine)[0].backing.customLabel

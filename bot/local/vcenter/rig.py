@@ -213,7 +213,7 @@ def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject
     )
     node.props["summary"] = lambda: summary(node)
     tools_off(node)
-    _members(inventory)
+    members(inventory)
     return node
 
 
@@ -243,10 +243,11 @@ def summary(vm: Node) -> DataObject:
 def drop_vm(inventory: Inventory, node: Node) -> None:
     """Take a VM out of the inventory and out of its containers."""
     inventory.remove(node.moid)
-    _members(inventory)
+    members(inventory)
 
 
-def _members(inventory: Inventory) -> None:
+def members(inventory: Inventory) -> None:
+    """Let folder, pool and hosts list the VMs that are in them now."""
     vms = inventory.of(vim.VirtualMachine)
     lists = {VM_FOLDER: ("childEntity", vms), "resgroup-10": ("vm", vms)}
     for host in inventory.of(vim.HostSystem):

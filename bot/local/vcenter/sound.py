@@ -99,7 +99,7 @@ def named_twice(journal: Iterable[Line], user: str) -> list[Line]:
             if line["user"] == user and new & others:
                 found.append(line)
             settings[uuid] = (details["host"], list(details["after"]))
-        elif verb in ("clone", "register"):
+        elif verb in ("clone", "register", "migrate"):
             settings[uuid] = (details["host"], list(details["cards"]))
         elif verb in ("destroy", "unregister"):
             settings.pop(uuid, None)

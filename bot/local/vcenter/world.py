@@ -44,6 +44,7 @@ class World:
         self.tasks = Tasks(self.inventory, settings, clock, self.timers)
         self.guests: dict[str, Guest] = {}  # by instance UUID: survives re-registration
         self.refusals: list[Planned] = []  # what is to be refused, set by the drive
+        self._offs: dict[str, int] = {}  # moid of a VM -> how often it went off: a lag of before counts no more
         self.conflicts: dict[str, int] = {}  # VM name -> reconfigures that meet a concurrent change
         self.metals = {m.moid: m for m in rig.build(self.inventory, settings, clock.now())}  # by moid of the host
         for vm in self.inventory.of(vim.VirtualMachine):
@@ -391,8 +392,11 @@ class World:
         if self.settings.power_renews and vm.props["config"] is not None:
             vm.props["config"].changeVersion = self.change_version()
         moid, host = vm.moid, self.host_of(vm)
+        times = self._offs[moid] = self._offs.get(moid, 0) + 1
         if self.metals[host.moid].held(moid) and self.settings.release_lag_s > 0:
-            self.timers.after(self.settings.release_lag_s, lambda: self._release(moid, host))
+            self.timers.after(
+                self.settings.release_lag_s, lambda: self._release(moid, host) if self._offs[moid] == times else None
+            )
         else:
             self._release(moid, host)
         self.inventory.touch(vm)
