@@ -12,7 +12,7 @@ import pytest
 
 from bot.domain.model import CallKind, FixedCard, Power
 from bot.edges.vsphere.vmomi import vim
-from bot.local.vcenter.world import Planned
+from bot.local.vcenter.planned import Planned
 from bot.service.ports import Again, Before, LabError, LabStep, NeedsPerson
 from tests.edges.vsphere_rig import CARD_1, CARD_2, CARD_3, CARD_4, QUICK, Bench, other_lab, stand_in, until
 

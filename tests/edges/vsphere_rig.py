@@ -12,20 +12,37 @@ from typing import Any
 
 import trustme
 
-from bot.domain.model import CallKind, FixedCard, Power, SeenMachine
+from bot.domain.model import CallKind, DynamicCard, FixedCard, Power, SeenMachine, Vgpu
 from bot.edges.vsphere.client import Client
 from bot.edges.vsphere.connect import VCenter, connect
 from bot.edges.vsphere.lab import VSphereLab
 from bot.edges.vsphere.machines import FULL_PATHS, Vm, read_vm
 from bot.edges.vsphere.vmomi import vim
 from bot.local.vcenter.hands import Hands
-from bot.local.vcenter.settings import Settings
+from bot.local.vcenter.settings import CardRig, HostRig, Settings
 from bot.local.vcenter.start import Running, start_in_thread
 from bot.service.ports import Before, LabStep
 from tests.edges.vcsim import build
 
 CARD_1, CARD_2, CARD_3, CARD_4 = "0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0", "0000:af:00.0"
 QUICK = Settings(boot_s=0.1, shutdown_s=0.1, task_latency_s=0.02)
+POOL, T4 = "t4-pool", "10de:1eb8"  # the label of dynamic cards, and their ids
+DYNAMIC, HALF, WHOLE = DynamicCard(T4, POOL), Vgpu("grid_t4-8q"), Vgpu("grid_t4-16q")
+
+
+def host(*modes: str, name: str = "esx-01", **more: Any) -> HostRig:
+    """A host with T4 at the usual addresses, each ``fixed``, ``dynamic``, ``vgpu`` or ``none``."""
+    cards = [
+        CardRig(
+            pci, label=POOL if mode == "dynamic" else "", mode={"vgpu": "shared", "none": "none"}.get(mode, "direct")
+        )
+        for pci, mode in zip((CARD_1, CARD_2, CARD_3, CARD_4), modes, strict=False)
+    ]
+    return HostRig(name, tuple(cards), **more)
+
+
+MIXED = replace(QUICK, hosts=(host("fixed", "dynamic", "dynamic", "vgpu"),))
+"""One host with all three modes."""
 
 
 class Clock:
@@ -89,7 +106,9 @@ class Bench:
         for work in ("put", "take"):
             if work in more:
                 more[work] = tuple(FixedCard(x) if isinstance(x, str) else x for x in more[work])
-        return LabStep(self.vcenter.name, self.uuid(name), kind, **more)
+        seen = self.seen(name)
+        more.setdefault("had", seen.unplaced)  # as whoever decides it sees it
+        return LabStep(self.vcenter.name, seen.uuid, kind, **more)
 
     def act(self, name: str, kind: CallKind = CallKind.CHANGE, **more: Any) -> Before | None:
         """Act on a machine by name."""
@@ -128,6 +147,7 @@ class Bench:
 @contextlib.contextmanager
 def stand_in(settings: Settings = QUICK, **more: Any) -> Iterator[Bench]:
     """The lab on a stand-in vCenter. ``more``: fields of its VCenter."""
+    more.setdefault("dynamic", frozenset({POOL}))
     with start_in_thread(settings) as running:
         vcenter = VCenter("lab", f"127.0.0.1:{running.port}", running.user, running.password, running.ca_file, **more)
         with _bench(vcenter, ("vm-python", "vm-r"), running) as bench:
@@ -169,10 +189,17 @@ __all__ = [
     "CARD_2",
     "CARD_3",
     "CARD_4",
+    "DYNAMIC",
+    "HALF",
+    "MIXED",
+    "POOL",
     "QUICK",
+    "T4",
+    "WHOLE",
     "Bench",
     "Clock",
     "Power",
+    "host",
     "other_lab",
     "stand_in",
     "until",

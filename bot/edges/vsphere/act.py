@@ -138,7 +138,7 @@ class Act:
         if self.before is None:  # a later try may find what an earlier one did
             self.before = Before(vm.reservation_mb, vm.locked)
         puts = change.to_put(vm, step)
-        offer = self._may_have(client, near, puts) if puts else Offer()
+        offer = self._may_have(client, near, step, puts) if puts else Offer()
         plan = change.decide(vm, step, offer, near.host)
         fixed = (one.pci for one in puts if isinstance(one, FixedCard))
         self.about = replace(self.about, vm=vm.name, cards=tuple({*vm.fixed, *fixed}), order=plan.order)
@@ -181,7 +181,7 @@ class Act:
         except (Fault, LostReplyError, tasks.StillRunningError) as error:
             log.warning("%s: what was put on could not be taken off again: %s", vm.name, error)
 
-    def _may_have(self, client: Client, near: Around, puts: list[Assignment]) -> Offer:
+    def _may_have(self, client: Client, near: Around, step: LabStep, puts: list[Assignment]) -> Offer:
         """What the host offers for ``puts``; an error in words if it does not, or if another machine's settings have it."""
         vm, host = near.vm, near.host
         if host is None:
@@ -190,8 +190,8 @@ class Act:
             raise Again(f"host {host.name} is not connected to vCenter", timedelta(seconds=60))
         if host.maintenance:
             raise Again(f"host {host.name} is in maintenance", timedelta(seconds=60))
-        old = fitting(client, self.site.known).old
-        if lacks := offered.lacks(offered.Scene(vm, host, old), puts):
+        scene = offered.Scene(vm, host, fitting(client, self.site.known).old, after=change.after(vm, step))
+        if lacks := offered.lacks(scene, puts):
             raise NeedsPerson("; ".join(lack.words for lack in lacks), lacks[0].card if len(lacks) == 1 else "")
         fixed = [one.pci for one in puts if isinstance(one, FixedCard)]
         for other in near.others:  # no card into two machines' settings, also if a hand was faster than the last look
@@ -291,7 +291,7 @@ class Act:
             near = Around(vm) if vm is not None else None
         if near is None:
             raise NeedsPerson(f"this machine is not in vCenter {self.site.vcenter.name} any more ({self.step.machine})")
-        self.about = replace(self.about, vm=near.vm.name, cards=tuple(near.vm.fixed))
+        self.about = replace(self.about, vm=near.vm.name)
         return near
 
 

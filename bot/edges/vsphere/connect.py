@@ -43,6 +43,7 @@ class VCenter:
     foreign_s: float = 20.0  # seconds to wait for somebody else's task
     dynamic: frozenset[str] = frozenset()  # labels of the cards that are given by Dynamic DirectPath I/O
     moves: int = 40  # calls that change something, under way at once
+    attribute: str = ""  # the custom attribute in which machines say who has what; "" none
 
     def endpoint(self) -> tuple[str, int]:
         """Host and port; 443 if none is named."""

@@ -54,7 +54,7 @@ def dry_run(client: Client, site: Site, step: LabStep) -> list[str]:
         found += _groups(vm, host, step)
         if puts := change.to_put(vm, step):
             found += _machine(vm)
-            found += _devices(client, site, near, puts)
+            found += _devices(client, site, near, step, puts)
             found += _memory(near, host)
             if change.mmio_options(vm, change.after(vm, step), host):
                 needs.add(ADVANCED)
@@ -98,12 +98,13 @@ def _machine(vm: Vm) -> list[str]:
     return found
 
 
-def _devices(client: Client, site: Site, near: Around, puts: Sequence[Assignment]) -> list[str]:
+def _devices(client: Client, site: Site, near: Around, step: LabStep, puts: Sequence[Assignment]) -> list[str]:
     """What the host does not give, what cannot compute, and what another machine's settings have."""
     vm, host = near.vm, near.host
     assert host is not None  # asked before
     found = [why for one in dict.fromkeys(puts) if (why := change.meaningless(one))]
-    missing = lacks(Scene(vm, host, fitting(client, site.known).old, near.hosts), puts)
+    puts = [one for one in puts if not change.meaningless(one)]
+    missing = lacks(Scene(vm, host, fitting(client, site.known).old, near.hosts, change.after(vm, step)), puts)
     found += [lack.words for lack in missing]
     found += [
         f"vGPU {one.profile} is for desktops, and programs cannot compute on it; ask for a profile of series Q or C"

@@ -54,6 +54,7 @@ AGAIN_LATER: tuple[type[Exception], ...] = (
 
 # What the texts of power-on name, and what can be done. First match wins.
 CAUSES = (
+    (r"hardware version", "its hardware version is too old for that; an admin upgrades it while it is off"),
     (r"sched\.mem\.min|memory reservation", "its memory is not reserved in full"),
     (r"mmio|memory-mapped|too many pages|64bit", "its window for memory-mapped I/O is too small for these cards; see the "
      "64-bit MMIO keys of the machine, and \"memory mapped I/O above 4 GB\" in the host's BIOS"),
@@ -61,11 +62,15 @@ CAUSES = (
     (r"not a (?:valid )?passthrough device|not an available passthrough", "the host does not offer that card for passthrough; "
      "see the host's PCI devices, and PCIe hot plug in its BIOS"),
     (r"interrupt vectors", "the host has run out of interrupt vectors"),
+)  # fmt: skip
+ROOM = (
     (r"graphics (?:memory|resource|device)|vgpu|vmiop|shared pass-?through", "its host makes no such vGPU now: each card that "
      "offers it is full, or cut into another size until its last part is given back"),
     (r"dynamic directpath|assignable (?:hardware|device)|hardware label|no matching", "no card with its label is free now"),
 )  # fmt: skip
-BLAMELESS = (CAUSES[0][0], CAUSES[1][0], CAUSES[4][0], CAUSES[5][0], CAUSES[6][0], r"in use")
+"""The same of a start that wants a card which its settings do not name: nothing is kept for a machine that is off."""
+
+BLAMELESS = r"hardware version|sched\.mem\.min|memory reservation|mmio|memory-mapped|too many pages|64bit|interrupt vectors|in use"
 """Memory, MMIO, interrupts, want of room and a card that is in use elsewhere are no card's fault, whichever card the text names."""
 
 
@@ -121,10 +126,11 @@ def _refused(fault: DataObject, said: str, about: About) -> NeedsPerson:
     if _one_of(fault, vim.fault.InsufficientMemoryResourcesFault):
         return NeedsPerson(f"the host has not enough free memory to reserve all of {about.vm}'s; vCenter says: {said}")
     if _one_of(fault, vim.fault.InsufficientGraphicsResourcesFault):
-        return NeedsPerson(f"vCenter refuses {DOING[about.kind]} {about.vm}: {CAUSES[5][1]}. It says: {said}")
+        return NeedsPerson(f"vCenter refuses {DOING[about.kind]} {about.vm}: {ROOM[0][1]}. It says: {said}")
     card = _blame(fault, said, about)
     where = f"vCenter refuses {DOING[about.kind]} {about.vm}" + (f" because of card {card}" if card else "")
-    cause = next((words for pattern, words in CAUSES if re.search(pattern, said, re.IGNORECASE)), "")
+    causes = (*CAUSES, *ROOM) if about.kind is CallKind.POWER_ON else CAUSES
+    cause = next((words for pattern, words in causes if re.search(pattern, said, re.IGNORECASE)), "")
     return NeedsPerson(f"{where}: {cause + '. It says: ' if cause else ''}{readable(said, about.cards)}", card)
 
 
@@ -143,7 +149,8 @@ def readable(said: str, cards: Sequence[str]) -> str:
 
 def _blame(fault: DataObject, said: str, about: About) -> str:
     """The one card that the text or the index of the device names; "" if none is."""
-    if any(re.search(pattern, said, re.IGNORECASE) for pattern in BLAMELESS):
+    room = [pattern for pattern, _ in ROOM] if about.kind is CallKind.POWER_ON else []
+    if any(re.search(pattern, said, re.IGNORECASE) for pattern in (BLAMELESS, *room)):
         return ""
     if card := pci.blamed(said, about.cards):
         return card

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from bot.domain.model import Seen
+from bot.domain.model import MachineId, Seen
 from bot.edges.vsphere import dryrun
 from bot.edges.vsphere.act import Act
 from bot.edges.vsphere.client import Client, LostReplyError
@@ -21,6 +21,7 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.faults import About, translate
 from bot.edges.vsphere.hosts import Known
 from bot.edges.vsphere.look import Glimpse, Memory, look
+from bot.edges.vsphere.note import note
 from bot.edges.vsphere.offers import Targets
 from bot.edges.vsphere.reading import Site, find
 from bot.edges.vsphere.refusals import Refusals
@@ -174,6 +175,17 @@ class VSphereLab:
 
         return _bounded(room, job, about)
 
+    def note(self, vcenter: str, machine: MachineId, text: str) -> None:
+        """See the port. Does nothing where the settings name no attribute.
+
+        :raises LabError: it was not written
+        """
+        room = self._rooms.get(vcenter)
+        if room is None or not room.site.vcenter.attribute:
+            return
+        attribute, about = room.site.vcenter.attribute, About(vcenter, room.site.vcenter.user, machine)
+        _bounded(room, lambda client: note(client, room.site, machine, attribute, text), about)
+
     def _room(self, step: LabStep) -> _Room:
         if step.vcenter not in self._rooms:
             raise NeedsPerson(f"there is no vCenter {step.vcenter} in the settings")
@@ -221,6 +233,12 @@ class ReadOnly:
         """Refused, whatever it is."""
         raise NeedsPerson(
             f"the bot does nothing itself (level {self._level}): nothing was sent to vCenter {step.vcenter}"
+        )
+
+    def note(self, vcenter: str, machine: MachineId, text: str) -> None:
+        """Refused, too."""
+        raise NeedsPerson(
+            f"the bot does nothing itself (level {self._level}): nothing was written in vCenter {vcenter}"
         )
 
     def close(self) -> None:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.domain.model import Assignment, DynamicCard, FixedCard, Mode, SeenCard, Vgpu
+from bot.domain.vgpu import gigabytes
 from bot.edges.vsphere.hosts import HostRow
 from bot.edges.vsphere.machines import Vm
 
 DYNAMIC_GENERATION = 17  # hardware version: the first that knows dynamic devices
+SEVERAL_GENERATION = 20  # and the first in which a machine may have several vGPUs that are parts of cards
 AS = {Mode.FIXED: "passed through by address", Mode.DYNAMIC: "given by label", Mode.VGPU: "cut into vGPUs"}
 
 
@@ -32,12 +34,36 @@ class Scene:
     host: HostRow  # on which it is
     old: str = ""  # the API's version, if it is too old for dynamic devices; "" it is not
     hosts: Sequence[HostRow] = ()  # all of them, to say where it would work
+    after: Sequence[Assignment] = ()  # all devices that it has when it is done
 
 
-def lacks(scene: Scene, puts: Iterable[Assignment]) -> list[Lack]:
+def lacks(scene: Scene, puts: Sequence[Assignment]) -> list[Lack]:
     """Of what is to be put on, all that cannot be; [] nothing."""
     found = [lack for one in dict.fromkeys(puts) if (lack := _lack(scene, one)) is not None]
+    if any(isinstance(one, Vgpu) for one in puts):
+        found += _several(scene)
     return list({lack.words: lack for lack in found}.values())
+
+
+def _several(scene: Scene) -> list[Lack]:
+    """Several vGPUs in one machine: whole cards since vSphere 6.7 U3, parts of cards with a newer hardware version."""
+    mine, vm = [one for one in scene.after if isinstance(one, Vgpu)], scene.vm
+    parts = [
+        one for one in mine if any(_is_part(scene.host, card, one) for card in scene.host.sharing_cards(one.profile))
+    ]
+    if len(mine) < 2 or not parts or not 0 < vm.generation < SEVERAL_GENERATION:
+        return []
+    return [
+        Lack(
+            f"{vm.name} would have {len(mine)} vGPUs, and several that are parts of cards need hardware version "
+            f"vmx-{SEVERAL_GENERATION}, which is {vm.hardware} now; upgrade it while it is off, or ask for one larger part"
+        )
+    ]
+
+
+def _is_part(host: HostRow, card: SeenCard, one: Vgpu) -> bool:
+    size, whole = gigabytes(one.profile), host.card_mb.get(card.pci)
+    return size is not None and whole is not None and size * 1024 < whole
 
 
 def _lack(scene: Scene, one: Assignment) -> Lack | None:
