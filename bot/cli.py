@@ -37,7 +37,7 @@ def demo(
     speed: Annotated[
         float, typer.Option(min=0.1, max=600, help="Virtual seconds a real second, with the page.")
     ] = 20.0,
-    story: Annotated[str, typer.Option(help="Play this story without a browser: 1, idle or take-back.")] = "",
+    story: Annotated[str, typer.Option(help="Play this story without a browser: 1, day, idle or take-back.")] = "",
     folder: Annotated[
         Path | None, typer.Option(help="Where settings, database and logs go; else a temporary folder.")
     ] = None,
@@ -175,6 +175,12 @@ def _entry(
 def look_into(
     settings: SettingsFile = HERE,
     json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the inventory into a new folder, without names, to be sent to somebody."
+        ),
+    ] = None,
 ) -> None:
     """Look into everything and name all that is wrong at once: settings, database, Slack, vCenter, cards, machines, guests, clocks.
 
@@ -184,6 +190,12 @@ def look_into(
     from bot.service.setup import show
 
     logging.disable(logging.CRITICAL)  # what goes wrong is told as findings
+    if record is not None:
+        try:
+            for line in wiring.record_site(settings, record):
+                typer.echo(line, err=json)
+        except wiring.CannotStart as error:
+            raise _fail(str(error)) from None
     report = wiring.look_into(settings)
     typer.echo(show.as_json(report) if json else show.text(report))
     raise typer.Exit(report.exit_code)

@@ -37,7 +37,8 @@ class UnknownKind(Refusal):
 
 
 class NotHere(Refusal):
-    """A kind that the machine's host does not have; facts: kind, machine, host, kinds (that it has), others (own machines that could have it)."""
+    """A kind that the machine's host does not have; facts: kind, machine, host, kinds (that it has), others (own machines that could have it),
+    shared (the model, if that host shares it as vGPUs)."""
 
 
 class UnknownMachine(Refusal):

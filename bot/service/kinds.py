@@ -79,6 +79,7 @@ def kind_for(ctx: Context, heard: Heard, machine: Machine) -> str | None:
             host=_host_name(ctx, seen),
             kinds=tuple(here),
             others=_others(ctx, kind, machine),
+            shared=kind if any(c.kind == kind and c.mode is Mode.VGPU for c in near) else None,
         )
     most = sum(len(slots.parts(card, kind)) for card in near)
     if heard.count is not None and heard.count > most:

@@ -142,7 +142,7 @@ def test_without_a_kind_a_host_of_one_size_gives_that(tmp_path: Path) -> None:
 
 REFUSED = [
     ("ada", "request 1 8gb", "vm-python is on esx-01, which has no vGPUs of 8 GB. | There it can have: T4.", "request 1 T4"),
-    ("carol", "request 1 T4", "vm-train is on esx-02, which has no T4. | 8gb (vGPU of 8 GB, grid_t4-8q)", "request 1 16gb"),
+    ("carol", "request 1 T4", "vm-train is on esx-02, which shares its T4 as vGPUs and gives none whole. | 8gb (vGPU of 8 GB, grid_t4-8q)", "request 1 16gb"),
     ("carol", "request 5 8gb", "5 vGPUs of 8 GB are more than there are: I have 4.", "request 4 8gb"),
     ("ada", "request 5", "5 T4 are more than there are: I have 4.", "request 4"),
     ("carol", "request 1 8a", "I do not understand", ""),

@@ -6,7 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.model import Call, CallKind, Hold, LeaseState, MoveState, Outcome, Step, Turn, Wish, Work
+from bot.domain.leases.ends import TIME_OVER
+from bot.domain.model import (
+    Call,
+    CallKind,
+    Hold,
+    Lease,
+    LeaseState,
+    MoveState,
+    Outcome,
+    RequestState,
+    Step,
+    Turn,
+    Wish,
+    Work,
+)
 from bot.service import words
 from bot.service.ports import Ping, Reply, Show, When
 from tests.service import words_cases as w
@@ -24,6 +38,28 @@ def shown(state: MoveState, **other: object) -> Reply:
 def test_a_restart_that_was_agreed_for_now_names_no_times_that_run_along() -> None:
     now = w.books(w.MOVING, w.agreement(now=True))
     assert "Agreed by bob, to begin at once." in w.text(words.move_message(w.move(), now, w.NOW, w.POLICY))
+
+
+PUT, TAKE = Wish(Work.PUT, "12", "T4-3"), Wish(Work.TAKE, "7", "T4-3")
+ASKED = w.request(because="the quarter's numbers", state=RequestState.LEASED)
+
+
+@pytest.mark.parametrize(
+    ("gave", "wishes", "expected"),
+    [
+        (GAVE, (PUT,), "Why: bob asked today 12:40: the quarter's numbers."),
+        (replace(GAVE, ended_by=w.ADA.id), (TAKE,), "Why: ada gave it back."),
+        (replace(GAVE, ended_by=w.CAROL.id), (TAKE,), "Why: carol gave it back for ada."),
+        (replace(GAVE, ended_by=w.DANA.id, reason="a class"), (TAKE,), "Why: dana gave it back for ada: a class."),
+        (replace(GAVE, reason=TIME_OVER), (TAKE,), "Why: the time of ada is over."),
+        (replace(GAVE, reason="it did nothing"), (TAKE, PUT), "Why: it did nothing; bob asked today 12:40: the quarter's numbers."),
+        (replace(GAVE, state=LeaseState.ACTIVE), (TAKE,), ""),
+    ],
+)  # fmt: skip
+def test_everybody_reads_why_a_card_goes(gave: Lease, wishes: tuple[Wish, ...], expected: str) -> None:
+    reply = words.move_message(w.move(wishes=wishes), w.books(gave, w.MOVING, ASKED, w.agreement()), w.NOW, w.POLICY)
+    check(reply)
+    assert [line for line in w.text(reply).split("\n") if line.startswith("Why")] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("state", list(MoveState))

@@ -22,7 +22,7 @@ from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
 from bot.local.demo.stage import Stage, Unmet
-from bot.local.demo.stories import IDLE, ONE, STORIES, TAKE_BACK, Story
+from bot.local.demo.stories import DAY, IDLE, ONE, STORIES, TAKE_BACK, Story
 
 LINE = [sys.executable, "-m", "bot.cli", "demo"]
 
@@ -99,6 +99,7 @@ def all_ended(pids: dict[str, int], within: float = 20.0) -> bool:
     ("name", "story"),
     [
         ("1", ONE),
+        pytest.param("day", DAY, marks=pytest.mark.long),
         pytest.param("idle", IDLE, marks=pytest.mark.long),
         pytest.param("take-back", TAKE_BACK, marks=pytest.mark.long),
     ],
@@ -122,7 +123,7 @@ def test_the_story_holds(
     assert shown and not _not_there(shown, said), "README shows the story as it is now, shortened"
 
 
-TOLD = {"1": "A story", "idle": "Cards that do nothing", "take-back": "Taken back in the night"}
+TOLD = {"1": "A story", "day": "A day of two groups", "idle": "Cards that do nothing", "take-back": "Taken back in the night"}
 """Under which heading README shows a story."""
 
 README = Path(__file__).parents[2] / "README.md"

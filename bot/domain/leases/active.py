@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bot.domain import quarantine
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import waiter
 from bot.domain.leases.common import Round, fresh, under_way
-from bot.domain.leases.ends import end, split
+from bot.domain.leases.ends import TIME_OVER, end, split
 from bot.domain.lifecycle import On, step
 from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState
 from bot.domain.news import ADMINS, News, NewsKind
-from bot.domain.pool import LOOKS_TO_BE_GONE, set_aside
+from bot.domain.pool import set_aside
+from bot.domain.quarantine import LOOKS_TO_BE_GONE, not_there
 from bot.domain.questions import window_key
 from bot.domain.queue import shortage, waiters
 
@@ -33,19 +35,23 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
     there = {s: ctx.sight.there(s, lease.machine) for s in lease.slots}
-    gone = tuple(s for s, is_there in there.items() if is_there is False)
+    gone = tuple(s for s, is_there in there.items() if is_there is False or not_there(draft, s))
     if not gone:
         if lease.missing and None not in there.values():
             lease = replace(lease, missing=0)
             draft.put(lease)
         return lease
+    if ctx.again:
+        return lease  # this look was counted already
     lease = replace(lease, missing=lease.missing + 1)
     draft.put(lease)
-    if lease.missing < LOOKS_TO_BE_GONE:
+    if lease.missing < LOOKS_TO_BE_GONE and not all(not_there(draft, s) for s in gone):
         return lease
     why = "taken off its machine by somebody else"
     for slot in gone:
-        set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why)
+        set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why, heals=True)
+    if all(not_there(draft, s) for s in gone):
+        why = quarantine.gone_words(draft.card(gone[0]))
     if set(gone) == set(lease.slots):
         lost = end(draft, lease, On.ALL_LOST, why)
     else:
@@ -107,7 +113,7 @@ def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
     if _works(draft, ctx, lease) and draft.now < due + ctx.policy.running_work:
         _tell_waiters(draft, ctx, lease)
         return
-    fields: dict[str, Any] = {"reason": "its time is over", "not_nows": 0, "question": draft.now}
+    fields: dict[str, Any] = {"reason": TIME_OVER, "not_nows": 0, "question": draft.now}
     lease = step(draft, lease, On.END, why="its time is over and somebody waits", **fields)
     machine, key = draft.machines.get(lease.machine), window_key(lease.label)
     draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, machine=machine, reason=lease.reason))

@@ -31,6 +31,9 @@ from bot.domain.questions import restart_over
 HANDED_ON = "handed on without a restart"
 """The reason of a lease whose devices stayed on its machine, for the next lease there."""
 
+TIME_OVER = "the time is over"
+"""The reason of a lease that returns because its end is reached and somebody waits."""
+
 
 def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, rest: Rest | None = None) -> Lease:
     """End a lease: holds go to who is next, and its request is served, withdrawn or queued again.

@@ -80,7 +80,7 @@ def requested(scene: Scene, request: Request) -> Reply:
     ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
         _asked_head(scene, request, machine, promise),
-        promise_line(promise, request.person),
+        promise_line(promise, request.person, place(scene.books, request)),
         worst_line(promise) if far_off(promise, scene.now) else None,
         _fewer_now_line(scene, request),
         _kind_line(scene, request),
@@ -196,8 +196,8 @@ def _free_words(scene: Scene, request: Request) -> str:
     return f"{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are {place_word(1)}"
 
 
-def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
-    """``Likely by …, at the latest …: the fact.``"""
+def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> LineOf | None:
+    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line."""
     if promise is None:
         return None
     fact = cause_words(promise, reader)
@@ -205,6 +205,8 @@ def promise_line(promise: Promise | None, reader: PersonId) -> LineOf | None:
         return ln("When it is your turn I do not know, because ", fact, ".")
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
+        if at > 1:
+            they = f"Enough are free, also for who is before you: {they.lower()}"
         return ln(f"{they} can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
     return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")

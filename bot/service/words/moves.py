@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from bot.domain.clockback import CLOCK
-from bot.domain.leases.ends import HANDED_ON
+from bot.domain.leases.ends import HANDED_ON, TIME_OVER
 from bot.domain.model import (
     BOT,
     Books,
@@ -38,6 +38,7 @@ from bot.service.words.common import (
     by_number,
     card_s,
     head,
+    it_them,
     kind_before,
     listed,
     ln,
@@ -93,6 +94,7 @@ def move_message(move: Move, books: Books, now: datetime, policy: Policy) -> Rep
     return say(
         head(what_goes(move, books, vm, now), _state_words(move, books, machine, now, policy)),
         _agreed(move, books),
+        _why(move, books),
         *_steps(move, vm),
         *_waits(move, books, vm, machine, now, policy),
         *_works(move, books, vm),
@@ -277,6 +279,45 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
         )  # its window counts from when the card is there, not from when it was said
     when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
     return ln("Agreed", by, when, f"{_number(move)}.")
+
+
+def _why(move: Move, books: Books) -> LineOf | None:
+    """Why it goes: who gave back what comes out, or whose time is over, and who asked for what goes in, when and for what."""
+    parts: dict[tuple[Work, str], list[Part]] = {}
+    for wish in move.wishes:
+        lease = books.leases.get(wish.label)
+        request = books.requests.get(lease.request) if lease is not None else None
+        if lease is None or move.undo:
+            continue
+        if wish.work is Work.TAKE:
+            parts[wish.work, lease.label] = _why_out(lease, sum(w.label == wish.label for w in move.wishes))
+        elif request is not None:
+            for_: list[Part] = [": ", said(request.because, 80)] if request.because.strip() else []
+            parts[wish.work, lease.label] = [Name(request.person), " asked ", When(request.asked), for_]
+    shown = [part for part in parts.values() if part]
+    return (
+        ln("Why: ", listed(shown[:WHYS_SHOWN], "; "), "." if len(shown) <= WHYS_SHOWN else "; and more.")
+        if shown
+        else None
+    )
+
+
+WHYS_SHOWN = 3
+"""Reasons that one restart tells; one that serves more people says that there are more."""
+
+
+def _why_out(lease: Lease, count: int) -> list[Part]:
+    """By whose word a card comes out."""
+    if lease.state not in (LeaseState.RETURNING, LeaseState.ENDED):
+        return []
+    holder = Name(lease.person)
+    if lease.ended_by == lease.person:
+        return [holder, f" gave {it_them(count)} back"]
+    if lease.ended_by == BOT:
+        over = lease.reason == TIME_OVER
+        return ["the time of ", holder, " is over"] if over else [said(lease.reason, 80)] if lease.reason else []
+    told: list[Part] = [": ", said(lease.reason, 80)] if lease.reason not in ("", "given back") else []
+    return [Name(lease.ended_by), f" gave {it_them(count)} back for ", holder, told]
 
 
 def _number(move: Move) -> str:

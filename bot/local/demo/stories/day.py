@@ -27,7 +27,7 @@ def _day(stage: Stage) -> None:
 
 def _two_each(stage: Stage) -> None:
     stage.note("ada's group works in Python, bob's in R; both begin with two cards")
-    stage.say("ada", "request 2 on vm-python until tomorrow 18:00 restart now because our paper's training")
+    stage.say("ada", "request 2 on vm-python until tomorrow 18:00 restart now because our paper")
     stage.say("bob", "request 2 on vm-r until tomorrow 18:00 restart now because our fits")
     came = stage.clock.until(lambda: _have(stage, ada=2, bob=2), 40 * MIN)
     for who in ("ada", "bob"):
@@ -42,9 +42,7 @@ def _two_each(stage: Stage) -> None:
 
 
 def _two_halves(stage: Stage) -> None:
-    stage.note(
-        "on a second host a fifth card is shared: carol teaches a course on a half of it, bob's app has the other"
-    )
+    stage.note("a second host shares a fifth card: carol's course gets one half of it, bob's app the other")
     answer = stage.say("carol", "request 1 T4 on vm-notebook")
     stage.expect("carol is told what her machine's host has", "esx-02" in answer and "8gb" in answer, answer)
     stage.say("carol", "request 1 8gb on vm-notebook until today 17:00 restart now because the course")
@@ -61,7 +59,7 @@ def _two_halves(stage: Stage) -> None:
 
 
 def _bob_wants_all_four(stage: Stage) -> None:
-    stage.note("it is eleven: bob's group needs all four for two hours")
+    stage.note("at eleven bob's group needs all four cards for two hours")
     stage.clock.until(lambda: stage.stamp() >= "Mon 11:00", 180 * MIN, 4 * MIN)
     answer = stage.say("bob", "request 2 on vm-r for 2h restart any time today because the quarter's numbers")
     stage.expect("bob is told whose time he waits for", "ada's time ends" in answer, answer)
@@ -86,15 +84,16 @@ def _all_four_for_r(stage: Stage) -> None:
     stage.begin("vm-r", "bob", "training", cards=4)
     stage.clock.advance(MIN)
     seen.restarts_told(stage, "T4-1", "vm-python", "vm-r")
+    told = [stage.plain(m["text"]) for m in stage.restarts_told("T4-1", 2)]
+    why = "Why: ada gave them back" in told[0] and "the quarter's numbers" in told[1]
+    stage.expect("the channel reads why they went", why, told)
     seen.board(stage, "the board gives all four to bob", seen.rows("bob · vm-r until", "T4-1", "T4-2", "T4-3", "T4-4"))
     stage.expect_board("and none to ada", lambda board: "ada" not in board)
 
 
 def _ada_asks_again(stage: Stage) -> None:
-    stage.note("after lunch ada's group wants to go on")
-    answer = stage.say(
-        "ada", "request 2 on vm-python until tomorrow 18:00 restart any time today because our paper's training"
-    )
+    stage.note("ada's group wants to go on as soon as it can")
+    answer = stage.say("ada", "request 2 on vm-python until tomorrow 18:00 restart any time today because our paper")
     stage.expect("ada is told when bob's two hours end", "bob's time ends" in answer, answer)
     answer = stage.say("ada", "why")
     stage.expect("why names who has them, and until when", "bob" in answer, answer)
@@ -115,6 +114,9 @@ def _and_back(stage: Stage) -> None:
     stage.expect("two come back to ada", came, stage.board())
     stage.clock.advance(MIN)
     seen.restarts_told(stage, "T4-1", "vm-r", "vm-python", name="their way back is told, too")
+    told = [stage.plain(m["text"]) for m in stage.restarts_told("T4-1", 2)]
+    why = "Why: the time of bob is over" in told[0] and "our paper" in told[1]
+    stage.expect("and why they came back", why, told)
     seen.board(stage, "the board gives two to ada again", seen.rows("ada · vm-python until", "T4-1", "T4-2"))
     stage.expect_board("and bob keeps his first two", seen.rows("bob · vm-r until", "T4-3", "T4-4"))
     stage.expect_board("nobody is in line", lambda board: "nobody in line" in board)
@@ -130,7 +132,7 @@ def _a_half_is_free(stage: Stage) -> None:
     answer = stage.say("dana", "why T4-5")
     stage.expect("why tells who has the other half", "bob" in answer and "1 of 2 in use" in answer, answer)
     answer = stage.say("dana", "why T4-1")
-    stage.expect("why tells who has a card, for what and until when", "our paper's training" in answer, answer)
+    stage.expect("why tells who has a card, for what and until when", "our paper" in answer, answer)
 
 
 def _have(stage: Stage, ada: int, bob: int) -> bool:
@@ -159,6 +161,7 @@ DAY = Story(
         "bob is told before vm-r restarts",
         "all four are bob's",
         "one message a restart, edited at each step",
+        "the channel reads why they went",
         "the board gives all four to bob",
         "and none to ada",
         "ada is told when bob's two hours end",
@@ -167,6 +170,7 @@ DAY = Story(
         "at the end of his two hours bob is asked for a restart",
         "two come back to ada",
         "their way back is told, too",
+        "and why they came back",
         "the board gives two to ada again",
         "and bob keeps his first two",
         "nobody is in line",

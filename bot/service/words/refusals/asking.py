@@ -126,9 +126,10 @@ def not_here(f: Facts, policy: Policy) -> Reply:
     """A machine can only have what its own host holds."""
     kinds, others = f.many("kinds"), f.many("others")
     vm, host, kind = f.text("machine", "that machine"), f.text("host", "its host"), f.text("kind")
-    lacks = f"no {kind_words(kind, 2)}" if kind else "no card that I lend"
+    lacks = f"has no {kind_words(kind, 2)}" if kind else "has no card that I lend"
+    lacks = f"shares its {kind} as vGPUs and gives none whole" if f.text("shared") else lacks
     return no(
-        head(f"{vm} is on {host}, which has {lacks}."),
+        head(f"{vm} is on {host}, which {lacks}."),
         ln("A machine can only have cards of its own host. There it can have: ", named_kinds(kinds), ".")
         if kinds
         else ln("A machine can only have cards of its own host; an admin can move it to another."),
