@@ -102,9 +102,10 @@ def test_a_delay_and_an_answer_that_trickles(lab: Rig) -> None:
         assert 0.1 < time.monotonic() - began < 5, how
 
 
-def test_silence_ends_with_the_plan_and_nothing_was_carried_out(lab: Rig) -> None:
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_silence_ends_with_the_plan(lab: Rig, when: str) -> None:
     before = ons(lab)
-    number = plan(lab, "silent", method="PowerOnVM_Task")
+    number = plan(lab, "silent", when=when, method="PowerOnVM_Task")
     said: list[BaseException] = []
 
     def call() -> None:
@@ -119,7 +120,10 @@ def test_silence_ends_with_the_plan_and_nothing_was_carried_out(lab: Rig) -> Non
     assert thread.is_alive()
     assert lab.drive("DELETE", "inject", number=number) == {"cleared": 1}
     thread.join(5)
-    assert isinstance(said[0], LOST) and ons(lab) == before
+    assert isinstance(said[0], LOST)
+    if when == "after":
+        until(lambda: lab.state("vm-r")["power"] == "poweredOn")
+    assert ons(lab) - before == (when == "after")
 
 
 def test_by_user_by_machine_with_skip_and_count(lab: Rig) -> None:

@@ -215,6 +215,10 @@ def test_an_admin_ends_a_session() -> None:
             sessions.TerminateSession([mine.key])
         with pytest.raises(vmodl.fault.InvalidArgument):
             sessions.TerminateSession([sessions.currentSession.key])
+        third = login(lab.running, PERSON)
+        with pytest.raises(vim.fault.NoPermission):
+            third.content.sessionManager.TerminateSession([sessions.currentSession.key])
+        leave(third)
         with pytest.raises(vim.fault.NotAuthenticated):
             lab.si.CurrentTime()
         leave(other)

@@ -4,7 +4,8 @@ It speaks the real protocol to any vSphere client, enforces the rules of fixed p
 simulates the guests, keeps a journal of every change with the user who made it, and is steered over a plain HTTP side
 (``drive``). Called by the command line and by tests; imports nothing of the bot.
 
-Who does what: ``wire`` XML; ``server`` HTTPS; ``sessions``, ``collector`` and ``api`` what a client may say; ``world`` the
+Who does what: ``wire`` XML, ``versions`` what each API version knows; ``server`` HTTPS, ``injected`` how it fails; ``sessions``,
+``collector``, ``api`` and ``access`` what a client may say, ``privileges`` and ``customfields``; ``replay`` a recorded site; ``world`` the
 state and its operations; ``reconfigure`` and ``power`` the rules; ``placement`` where devices go at power-on; ``metal`` one
 host's cards, ``models`` what cards there are, ``devices`` what a VM's devices are; ``tasks``; ``rig`` and ``hardware`` what is
 there at first; ``hands`` what admins and fate do, ``chaos`` the same at random; ``sound`` what must hold whatever was done;
@@ -31,6 +32,11 @@ The same seed and the same calls give the same journal, but for its real times.
 ``devices`` (``host``, ``before``, ``after``), ``config``, ``power on`` (``cards``: what was bound, ``host``, ``devices``), ``power off``,
 ``suspend``, ``shutdown asked``, ``clone`` and ``register`` (``cards``, ``host``), ``host``, ``card``, and more. Logins are the users;
 ``guest`` and ``vcenter`` stand for what nobody asked for, ``hands.DRS_USER`` for vCenter's own putting off.
+
+**Faults of the wire**: ``running.server.injections.add(Injection("drop", when="after", method="ReconfigVM_Task", vm="vm-r"))``, or
+``POST /_drive/inject``: see ``injected``. ``running.server.restart()`` is vCenter's own restart. Without wire, ask
+``Injections.due(method, user, changing, names)`` yourself. **Rights**: ``running.server.api.privileges``: ``lacks`` and ``grants`` of a login,
+``lacks_on`` and ``grants_on`` of a login on one object; the bot's role is the least that it needs, on machines, and looking on hosts.
 
 **What is uncertain of a real vCenter is a setting**: ``strict_backing``, ``hot_fault``, ``vgpu_fault``, ``cluster_faults``,
 ``placement``, ``parts_listed_once``, ``power_renews``, ``binding_lag_s``, ``release_lag_s``, ``task_jitter``, ``tasks_cancelable``.

@@ -137,8 +137,12 @@ class Api(Access):
         return any(s.key == args["sessionID"] and s.user == args["userName"] for s in self.sessions.all())
 
     def do_TerminateSession(self, this: Ref, args: Any, session: Session) -> None:
-        """End sessions of others."""
+        """End sessions: one's own other ones, and with the privilege those of others."""
+        owners = {s.key: s.user for s in self.sessions.all()}
         for key in args["sessionId"]:
+            if owners.get(key, session.user) != session.user:
+                root = self.inventory.nodes["ServiceInstance"].get("content").rootFolder
+                self.privileges.check(session.user, root, ["Sessions.TerminateSession"])
             if key == session.key:
                 raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="sessionId"), "A session cannot end itself.")
             if not self.sessions.end(key):

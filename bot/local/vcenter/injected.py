@@ -11,7 +11,7 @@ drop      the connection is closed without an answer
 503       HTTP 503, as from an overloaded proxy
 reset     a TCP reset
 trickle   the answer, in small pieces over ``seconds``
-silent    nothing at all, until the client leaves or the plan is taken back; the call is not carried out
+silent    nothing at all, until the client leaves or the plan is taken back
 fault     the vim fault ``fault`` with ``text`` and ``fields``
 restart   vCenter restarts: no session, view or filter is left, all connections are closed, tasks go on
 ========= ===============================================================================================
