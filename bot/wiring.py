@@ -40,12 +40,13 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.inspect import Questions, discover
 from bot.edges.vsphere.inspect import inspect as look_into_vcenter
 from bot.edges.vsphere.lab import ReadOnly, VSphereLab
+from bot.edges.vsphere.record import record
 from bot.edges.web import Server, WebError, build
 from bot.service import words
 from bot.service.counting import CountedLab, counted_desk, counted_round, facts_of
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
-from bot.service.ports import Ask, Lab, Reply, StoreTrouble, VoiceError
+from bot.service.ports import Ask, Lab, LabError, Reply, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
 from bot.service.setup import doctor, first, judge_vcenter, role
 from bot.service.setup.doctor import Eyes
@@ -145,6 +146,7 @@ def vcenters_of(settings: Settings) -> list[VCenter]:
                 ca_file,
                 dynamic=frozenset(section.dynamic),
                 moves=section.moves,
+                attribute=section.attribute.strip(),
             )
         )
     return found
@@ -326,6 +328,41 @@ def wanted_of(settings: Settings, path: Path) -> Wanted:
         stale=policy.reading_stale,
         manifest_command=command_of(beside.read_text("utf-8", errors="replace")) if beside.is_file() else "",
         synchronized=synchronized(),
+    )
+
+
+def record_site(path: Path, folder: Path) -> list[str]:
+    """Write what ``gpubot doctor --record`` sends into an empty folder; a line a vCenter about what came of it.
+
+    :raises CannotStart: the folder, or there is no vCenter
+    """
+    settings, _ = examine(path)
+    if settings is None or not settings.vcenter:
+        raise CannotStart("there is no vCenter in the settings to be recorded")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise CannotStart(f"the folder {folder} is not empty: name a new one")
+        return [
+            _record_one(settings, name, folder if len(settings.vcenter) == 1 else folder / name)
+            for name in settings.vcenter
+        ]
+    except OSError as error:
+        raise CannotStart(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def _record_one(settings: Settings, name: str, folder: Path) -> str:
+    try:
+        (vcenter,) = vcenters_of(settings.model_copy(update={"vcenter": {name: settings.vcenter[name]}}))
+        made = record(replace(vcenter, connect_s=CONNECT_S), clock_of(), (*role.ACT, *role.TOO_MUCH))
+    except (LabError, SettingsError) as error:
+        return f"vCenter {name} was not recorded: {error}"
+    folder.mkdir(exist_ok=True)
+    for file, text in made.files.items():
+        (folder / file).write_text(text, "utf-8")
+    return (
+        f"Recorded vCenter {name} into {folder}: {made.machines} machines and {made.hosts} hosts, without names, addresses and notes. "
+        "Look through it before you send it; docs/letting-in.md says what is in it."
     )
 
 
@@ -525,6 +562,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
         store, lab, voice, people, clock, policy, made.run, wake,
         claim=(lambda: store.claim(made.run, clock.wall(), CLAIM_TTL)) if made.single else None,
         jump=clock.jump, workers=sum(v.moves for v in vcenters),
+        noted=frozenset(v.name for v in vcenters if v.attribute),
     )  # fmt: skip
     stack.callback(rounds.close)
     verbs = commands.found()

@@ -25,7 +25,7 @@ from bot.edges.vsphere.inspect import HOST_PATHS as MORE_HOST_PATHS
 from bot.edges.vsphere.inspect import privileges
 from bot.edges.vsphere.machines import FULL_PATHS, TASK_PATHS, utc
 from bot.edges.vsphere.stub import Transport
-from bot.edges.vsphere.vmomi import DataObject, Fault, PciDevice, Ref, soap, support, vim, vmodl
+from bot.edges.vsphere.vmomi import DataObject, DynamicBacking, Fault, PciDevice, Ref, soap, support, vim, vmodl
 from bot.service.ports import Clock
 
 FORMAT = 1
@@ -46,12 +46,16 @@ KEPT = frozenset(
         "deviceName",
         "vendorName",
         "deviceId",
-        "descriptionId",
-        "deviceTypes",
     }
 )
 """Fields whose texts stay: versions, models and settings of cards. (Numbers, switches, times, enumerations and managed object ids stay
 everywhere, PCI addresses where they stand alone or in an id.)"""
+
+FORMS = {
+    "toolsRunningStatus": re.compile(r"^guestTools\w+$"),
+    "descriptionId": re.compile(r"^(VirtualMachine|HostSystem|Datacenter|ResourcePool|Folder|Drm)\.[\w.]+$"),
+}
+"""Fields whose texts stay where they are vCenter's own."""
 
 LABELS = frozenset({"customLabel", "hardwareLabel", "value"})
 EXTRA = re.compile(r"^pciPassthru\.")
@@ -91,7 +95,7 @@ class Scrub:
 
     def named(self, name: str, value: str) -> str:
         """The text of a field."""
-        if name in KEPT:
+        if name in KEPT or (name in FORMS and FORMS[name].match(value)):
             return value
         if name in ("instanceUuid", "systemId", "uuid"):
             return self.id(value)
@@ -117,7 +121,9 @@ class Scrub:
         override = isinstance(value, vim.host.AssignableHardwareConfig.AttributeOverride)
         for prop in value._GetPropertyList():
             one = getattr(value, prop.name)
-            if override and prop.name == "name":
+            if prop.name == "deviceName" and isinstance(value, DynamicBacking):
+                made.__dict__[prop.name] = ""  # says what its label says
+            elif override and prop.name == "name":
                 made.__dict__[prop.name] = one if "label" in str(one).lower() else "text"
             else:
                 made.__dict__[prop.name] = self.value(prop.name, one)
@@ -206,8 +212,9 @@ def _scrubbed(scrub: Scrub, ref: Ref, path: str, value: Any) -> Any:
 
 
 def _plain_devices(devices: Iterable[DataObject]) -> list[DataObject]:
-    """PCI devices alone: disks, network cards and consoles name files, addresses and networks."""
-    found = []
+    """PCI devices alone: disks, network cards and consoles name files, addresses and networks. The PCI controller stands for all others: a
+    machine without any device would be one that cannot be read."""
+    found = [vim.vm.device.VirtualPCIController(key=100, busNumber=0)]
     for device in devices:
         if isinstance(device, PciDevice):
             found.append(device)
