@@ -27,6 +27,12 @@ def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.Argume
     parse.add_argument(
         "--shared-host", action="store_true", help="a second host, whose one T4 is shared as vGPUs, with two VMs"
     )
+    parse.add_argument(
+        "--rig",
+        type=Path,
+        metavar="FILE",
+        help="hosts of one's own: JSON, a list of {name, cards: [{pci, model, mode, label}], vms, ...}",
+    )
     parse.add_argument("--extra-vms", type=int, default=0, help="further VMs without cards")
     parse.add_argument("--page-size", type=int, default=100, help="objects a page")
     parse.add_argument("--task-latency", type=float, default=0.2, help="real seconds that a task takes")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from pyVmomi import vim
 
+from bot.domain.vgpu import computes, count
 from bot.local.vcenter.devices import cards_of, dynamic_device, vgpu_device
+from bot.local.vcenter.models import MODELS
 from bot.local.vcenter.placement import mixed_slot
 from bot.local.vcenter.vmomi import Refusal
 from tests.local.vcenter_bench import T4, Bench, cards, host, pci
@@ -149,6 +151,13 @@ def test_a_card_holds_as_many_as_the_table_says_never_total_by_size(model: str, 
     bench.on(*names[:-1])
     fault = bench.refused(names[-1], match=f"vGPU '{profile}'").fault
     assert isinstance(fault, vim.fault.InsufficientGraphicsResourcesFault) and len(fault.faultMessage) == 4
+
+
+def test_the_bot_counts_parts_as_the_hosts_do() -> None:
+    """Two tables of one source, written apart: a mistake in one shows."""
+    ours = {p.name: p for m in MODELS.values() for p in m.profiles}
+    assert {n: p.count for n, p in ours.items() if p.compute} == {n: count(n, {}) for n, p in ours.items() if p.compute}
+    assert all(computes(n) is p.compute for n, p in ours.items())
 
 
 def test_the_refusal_may_be_a_plain_fault_or_that_of_a_cluster() -> None:

@@ -9,7 +9,7 @@ from pyVmomi import vim, vmodl
 
 from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, vgpu_device
 from bot.local.vcenter.hands import DRS_USER
-from bot.local.vcenter.settings import CardRig, HostRig
+from bot.local.vcenter.settings import CardRig, HostRig, hosts_of
 from bot.local.vcenter.vmomi import Refusal
 from tests.local.vcenter_bench import T4, Bench, host, pci
 
@@ -454,3 +454,58 @@ def test_functions_of_a_card_are_listed_and_are_no_cards() -> None:
     told = {i.id: i.dependentDevice for i in bench.config().pciPassthruInfo if i.id.startswith("0000:3b")}
     assert set(told.values()) == {pci(1)} and len(told) == 4
     assert [p.pciDevice.id for p in bench.target().pciPassthrough] == [pci(1)]
+
+
+# -- what is uncertain of a real one is a setting ------------------------------------
+
+
+def test_a_busy_card_may_not_be_offered() -> None:
+    for listed in (True, False):
+        bench = Bench(host("direct", "direct"), busy_listed=listed)
+        bench.give("a", bench.fixed("a", 1))
+        bench.on("a")
+        assert len(bench.target().pciPassthrough) == (2 if listed else 1)
+
+
+def test_a_card_may_be_refused_to_a_second_machine() -> None:
+    bench = Bench(*TWO, listed_twice=False)
+    bench.give("a", bench.fixed("a", 1))
+    bench.give("x", bench.fixed("x", 1))
+    with pytest.raises(Refusal, match="configured in another"):
+        bench.give("b", bench.fixed("b", 1))
+
+
+def test_equal_dynamic_devices_may_have_to_come_one_at_a_time() -> None:
+    bench = Bench(host("direct", "direct", label="x"), one_a_spec=True)
+    with pytest.raises(Refusal) as met:
+        bench.dynamic("a", "x", "x")
+    assert isinstance(met.value.fault, vim.fault.InvalidDeviceSpec) and bench.words("a") == []
+    bench.dynamic("a", "x", "")
+    bench.dynamic("a", "x")
+    assert len(bench.words("a")) == 3
+
+
+def test_refusals_may_name_cards_in_decimal() -> None:
+    bench = Bench(host("direct"), decimal_ids=True, cluster_faults=True)
+    for name in "ab":
+        bench.give(name, bench.fixed(name, 1))
+    bench.on("a")
+    fault = bench.refused("b", match="No host is compatible").fault.error[0]
+    assert fault.reason == fault.faultMessage[0].message == "Device 59:0.0 is already in use."
+
+
+def test_a_card_that_cannot_be_passed_through() -> None:
+    bench = Bench(host(cards=(CardRig(pci(1), mode="none", capable=False),)))
+    assert bench.config().pciPassthruInfo[-1].passthruCapable is False
+    with pytest.raises(ValueError, match="not capable"):
+        bench.hands.card(pci(1), mode="direct")
+
+
+def test_a_rig_is_read_from_plain_words() -> None:
+    raw = [
+        {"name": "esx-07", "cards": [{"pci": pci(1), "model": "A40", "mode": "shared"}], "vms": ["a"], "template": ""}
+    ]
+    assert hosts_of(raw) == (HostRig("esx-07", (CardRig(pci(1), "A40", "shared"),), vms=("a",), template=""),)
+    for wrong in ({}, [{"cards": [{}]}], [{"colour": "green"}], ["esx"]):
+        with pytest.raises(ValueError, match=r"no rig|dictionary update"):
+            hosts_of(wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from pathlib import Path
 
@@ -17,10 +18,15 @@ def main(argv: list[str] | None = None) -> None:
 def serve_as(args: argparse.Namespace) -> None:
     """Serve as parsed arguments say. The server is loaded here, after a question for help was answered."""
     from bot.local.vcenter.replay import read
-    from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, PERSON_USER, SHARED_HOST, HostRig, Settings
+    from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, PERSON_USER, SHARED_HOST, HostRig, Settings, hosts_of
     from bot.local.vcenter.start import serve, with_passwords
     from bot.local.vcenter.versions import api_id
 
+    try:
+        hosts = hosts_of(json.loads(args.rig.read_text())) if args.rig else (HostRig(),)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"{args.rig}: {error}") from None
+    hosts = (*hosts, SHARED_HOST) if args.shared_host else hosts
     settings = Settings(
         extra_vms=args.extra_vms,
         page_size=args.page_size,
@@ -31,7 +37,7 @@ def serve_as(args: argparse.Namespace) -> None:
         release_lag_s=args.release_lag,
         certificate=args.certificate,
         api_version=args.api,
-        hosts=(HostRig(), SHARED_HOST) if args.shared_host else (HostRig(),),
+        hosts=hosts,
     )
     given = {BOT_USER: args.bot_password, ADMIN_USER: args.admin_password, PERSON_USER: args.user_password}
     settings = with_passwords(settings, {name: word for name, word in given.items() if word is not None})

@@ -404,6 +404,8 @@ def _modes(card: Card, wanted: dict[str, Any]) -> None:
         raise ValueError(f"mode is direct, shared or none, vgpu one of {', '.join(VGPU_MODES)}")
     if (vgpu == "mixedSize" and not card.model.mixed) or (vgpu == "multiInstanceGpu" and not card.model.mig):
         raise ValueError(f"a {card.model.name} cannot be {vgpu}")
+    if (mode == "direct" or wanted.get("enabled")) and not card.capable:
+        raise ValueError(f"{card.pci.id} is not capable of passthrough")
     card.wants_vgpu_mode = vgpu
     if mode is not None:
         card.enabled, card.wants_shared = mode == "direct", mode == "shared"

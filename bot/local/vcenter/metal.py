@@ -27,6 +27,7 @@ class Card:
 
     pci: Pci
     model: Model
+    capable: bool  # of passthrough
     serial: str  # what it is, wherever it sits: made of its first address
     label: str = ""  # hardwareLabel
     enabled: bool = True  # passthrough asked for
@@ -162,13 +163,17 @@ class Metal:
             moids += [p.moid for p in self.parts.get(info.pciId, ())]
             info.vm = [machine(m) for m in (dict.fromkeys(moids) if once else moids)]
 
-    def target(self, dynamic: bool) -> DataObject:
-        """What QueryConfigTarget answers for this host; ``dynamic``: the release knows Dynamic DirectPath I/O."""
+    def target(self, dynamic: bool, busy: bool = True) -> DataObject:
+        """What QueryConfigTarget answers for this host.
+
+        ``dynamic``: the release knows Dynamic DirectPath I/O; ``busy``: cards that are bound are listed.
+        """
         active = [c for c in self.cards if c.active]
+        listed = [c for c in active if busy or c.pci.id not in self.bound]
         target = vim.vm.ConfigTarget(numCpus=64, numCpuCores=32, numNumaNodes=2, smcPresent=False)
         target.supportedMaxMemMB = self.memory_mb
         target.pciPassthrough = [
-            vim.vm.PciPassthroughInfo(name=c.pci.id, pciDevice=device(c.pci), systemId=self.system_id) for c in active
+            vim.vm.PciPassthroughInfo(name=c.pci.id, pciDevice=device(c.pci), systemId=self.system_id) for c in listed
         ]
         kinds = dict.fromkeys((c.model.name, c.label) for c in active) if dynamic else {}
         target.dynamicPassthrough = [_dynamic(MODELS[model], label) for model, label in kinds]
@@ -211,10 +216,13 @@ def card_of(rig: CardRig, host: str) -> Card:
     if rig.model not in MODELS or rig.mode not in ("direct", "shared", "none") or rig.vgpu not in VGPU_MODES:
         raise ValueError(f"no such card: {rig}")
     model, direct, shared = MODELS[rig.model], rig.mode == "direct", rig.mode == "shared"
+    if direct and not rig.capable:
+        raise ValueError(f"no such card: {rig} cannot be passed through")
     if (rig.vgpu == "mixedSize" and not model.mixed) or (rig.vgpu == "multiInstanceGpu" and not model.mig):
         raise ValueError(f"a {rig.model} cannot be {rig.vgpu}")
     serial = rig.pci if host == "esx-01" else f"{host}/{rig.pci}"  # the founding cards keep their names
-    return Card(pci_at(rig.pci, model), model, serial, rig.label, direct, direct, shared, shared, rig.vgpu, rig.vgpu)
+    pci = pci_at(rig.pci, model)
+    return Card(pci, model, rig.capable, serial, rig.label, direct, direct, shared, shared, rig.vgpu, rig.vgpu)
 
 
 def metal_of(rig: HostRig, moid: str, memory_mb: int, namespace: uuid.UUID) -> Metal:
@@ -249,7 +257,7 @@ def _passthrough(card: Card) -> list[DataObject]:
             id=p.id,
             dependentDevice=card.pci.id,
             passthruEnabled=False,
-            passthruCapable=True,
+            passthruCapable=card.capable,
             passthruActive=False,
         )
         for p in functions_of(card)
@@ -262,7 +270,7 @@ def _passthrough_of_card(card: Card) -> DataObject:
         id=card.pci.id,
         dependentDevice=card.pci.id,
         passthruEnabled=card.enabled,
-        passthruCapable=True,
+        passthruCapable=card.capable,
         passthruActive=card.active,
         hardwareLabel=card.label or None,
     )

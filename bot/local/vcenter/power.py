@@ -5,6 +5,7 @@ Called by ``world`` inside the inventory's lock.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from bot.local.vcenter.devices import PCI, cards_of, kind_of
@@ -18,6 +19,7 @@ from bot.local.vcenter.vmomi import DataObject, Refusal, support, vim, vmodl
 __all__ = ["OVERHEAD_MB", "PCI", "Binding", "HostFacts", "admit", "cards_of", "check_host", "mmio_needed_gb"]
 
 OVERHEAD_MB = 1024  # memory that a running VM costs beyond its reservation
+PCI_ID = re.compile(r"\b[0-9a-f]{4}:([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\b")
 C_WINDOW_GB = 64  # MMIO that a vGPU of the C series needs
 
 
@@ -69,6 +71,20 @@ def by_host(refusal: Refusal) -> bool:
     """Whether a refusal is about what the host can give: in a cluster it comes as NoCompatibleHost."""
     fault = refusal.fault
     return isinstance(fault, (vim.fault.GenericVmConfigFault, vim.fault.InsufficientResourcesFault))
+
+
+def in_decimal(refusal: Refusal) -> Refusal:
+    """The same, with cards named in decimal as in .vmx files: ``59:0.0`` for ``0000:3b:00.0``."""
+
+    def plain(text: str) -> str:
+        return PCI_ID.sub(lambda m: f"{int(m[1], 16)}:{int(m[2], 16)}.{m[3]}", text)
+
+    fault = refusal.fault
+    for message in fault.faultMessage or ():
+        message.message = plain(message.message)
+    if getattr(fault, "reason", None):
+        fault.reason = plain(fault.reason)
+    return Refusal(fault, plain(fault.msg))
 
 
 def no_host(host: Node, refusal: Refusal) -> Refusal:

@@ -9,7 +9,7 @@ import copy
 import itertools
 from dataclasses import dataclass
 
-from bot.local.vcenter.devices import PCI, kind_of
+from bot.local.vcenter.devices import PCI, kind_of, word
 from bot.local.vcenter.inventory import Node
 from bot.local.vcenter.metal import Metal
 from bot.local.vcenter.models import Profile
@@ -45,6 +45,8 @@ class Limits:
     strict: bool  # wrong ids are refused at once
     hot_fault: str  # name of the fault for a device change while on
     dynamic: bool = True  # this release knows Dynamic DirectPath I/O
+    one_a_spec: bool = False  # two dynamic devices of equal kind in one spec are refused
+    named: frozenset[str] = frozenset()  # cards that are refused, since other VMs' settings name them
 
 
 class Change:
@@ -133,7 +135,7 @@ class Change:
         if kind == "fixed":
             summary = self._fixed(index, backing)
         elif kind == "dynamic":
-            summary = self._dynamic(index)
+            summary = self._dynamic(index, device)
         elif kind == "vgpu":
             summary = self._vgpu(index, backing.vgpu)
         else:
@@ -155,11 +157,16 @@ class Change:
             raise _backing(index, f"PCI device {backing.id} is not an available passthrough device of this host.")
         if any(kind_of(d) == "fixed" and d.backing.id == backing.id for d in self.devices):
             raise _backing(index, f"PCI device {backing.id} is already present in the virtual machine.")
+        if backing.id in self.limits.named:
+            raise _backing(index, f"PCI device {backing.id} is configured in another virtual machine.")
         if self.limits.strict and (why := wrong_ids(backing, self.limits.metal)):
             raise _backing(index, why)
         return card.model.chip
 
-    def _dynamic(self, index: int) -> str:
+    def _dynamic(self, index: int, device: DataObject) -> str:
+        equal = [d for d in self.added if kind_of(d) == "dynamic" and word(d) == word(device)]
+        if self.limits.one_a_spec and equal:
+            raise _device_spec(f"deviceChange[{index}]", index, f"Invalid configuration for device '{index}'.")
         if not self.limits.dynamic:
             raise _backing(index, "Dynamic DirectPath I/O is not supported by this release.")
         if self.hardware < DYNAMIC_FROM:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Any
 
 BOT_USER = "gpubot@vsphere.local"
 ADMIN_USER = "admin@vsphere.local"
@@ -24,6 +25,7 @@ class CardRig:
     mode: str = "direct"  # direct: passed through whole; shared: cut into vGPUs; none: neither
     label: str = ""  # hardwareLabel, for Dynamic DirectPath I/O
     vgpu: str = "sameSize"  # of a shared card: sameSize, mixedSize or multiInstanceGpu
+    capable: bool = True  # passthrough is possible at all
 
 
 FOUR_T4 = tuple(CardRig(f"0000:{bus}:00.0") for bus in ("3b", "5e", "86", "af"))
@@ -41,6 +43,24 @@ class HostRig:
     hardware: str = "vmx-19"  # hardware version of its VMs
     memory_mb: int = 0  # memory of the host; 0: as the settings say
     rebind: bool = False  # devices change their mode without a reboot
+
+
+def hosts_of(raw: object) -> tuple[HostRig, ...]:
+    """Hosts from plain JSON: a list of objects with the fields of ``HostRig``, their ``cards`` with those of ``CardRig``.
+
+    ValueError for anything else.
+    """
+    try:
+        if not isinstance(raw, list):
+            raise TypeError("a rig is a list of hosts")
+        return tuple(_host_of(dict(one)) for one in raw)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no rig: {error}") from error
+
+
+def _host_of(raw: dict[str, Any]) -> HostRig:
+    cards = tuple(CardRig(**card) for card in raw.pop("cards", ()))
+    return HostRig(**{**raw, "cards": cards, "vms": tuple(raw.pop("vms", ()))})
 
 
 SHARED_HOST = HostRig("esx-02", (CardRig("0000:3b:00.0", mode="shared"),), vms=("vm-notebook", "vm-shiny"), template="")
@@ -73,6 +93,10 @@ class Settings:
     placement: str = "first"  # or last, any (drawn by the seed): which free card a dynamic device gets
     vgpu_fault: str = "InsufficientGraphicsResourcesFault"  # or GenericVmConfigFault: no room for a vGPU at power-on
     cluster_faults: bool = False  # power-on refusals about the host come as NoCompatibleHost, with the cause below
+    busy_listed: bool = True  # QueryConfigTarget lists cards that are bound
+    listed_twice: bool = True  # a fixed card may be in the settings of several VMs
+    one_a_spec: bool = False  # a spec that adds two dynamic devices of equal kind is refused
+    decimal_ids: bool = False  # refusals name cards as the .vmx file does: 59:0.0 for 0000:3b:00.0
     binding_lag_s: float = 0.0  # virtual seconds until the host *tells* of a binding that changed
     parts_listed_once: bool = False  # graphicsInfo[].vm names a VM once a card, else once a part
     power_renews: bool = False  # power-on and power-off renew changeVersion too

@@ -137,7 +137,7 @@ class World:
         """What QueryConfigTarget answers for ``host`` (None: the first): what can be given there, with that host's system id."""
         node = self.host if host is None else self.inventory.node(host)
         power.check_host(node)
-        return self.metals[node.moid].target(self.dynamic)
+        return self.metals[node.moid].target(self.dynamic, self.settings.busy_listed)
 
     # -- making ------------------------------------------------------------
 
@@ -237,7 +237,11 @@ class World:
         free = metal.memory_mb - power.OVERHEAD_MB
         if vm.props["runtime"].powerState == "poweredOn":
             free -= self.reserved_mb(vm)
-        return Limits(metal, free, self.settings.strict_backing, self.settings.hot_fault, self.dynamic)
+        chosen, named = self.settings, frozenset[str]()
+        if not chosen.listed_twice:
+            others = self.inventory.of(vim.VirtualMachine, lambda n: n is not vm and self.host_of(n).moid == metal.moid)
+            named = frozenset(d.backing.id for n in others for d in of_kind(n, "fixed"))
+        return Limits(metal, free, chosen.strict_backing, chosen.hot_fault, self.dynamic, chosen.one_a_spec, named)
 
     def reserved_mb(self, but: Node) -> int:
         """Memory that VMs on the host of ``but`` which are on have reserved, overhead included, without ``but``."""
@@ -281,9 +285,10 @@ class World:
             try:
                 binding = power.admit(vm, power.HostFacts(host, metal, reserved, self.order, fault))
             except Refusal as refusal:
+                told = power.in_decimal(refusal) if self.settings.decimal_ids else refusal
                 if self.settings.cluster_faults and power.by_host(refusal):
-                    raise power.no_host(host, refusal) from refusal
-                raise
+                    raise power.no_host(host, told) from refusal
+                raise told from refusal
             self._planned(vm, "power on")
             cards, kinds = self._bind(vm, metal, binding)
             runtime = vm.props["runtime"]
