@@ -142,6 +142,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
     match value:
         case Card():
             yield value.aside.since if value.aside is not None else None
+            yield value.under.since if value.under is not None else None
         case Request():
             yield value.offer.made if value.offer is not None else None
             yield value.rest.since if value.rest is not None else None
@@ -183,8 +184,10 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
         if (at := getattr(value, name)) is not None
     }
     match value:
-        case Card() if value.aside is not None:
-            found["aside"] = replace(value.aside, since=to(value.aside.since))
+        case Card():
+            for name, aside in (("aside", value.aside), ("under", value.under)):
+                if aside is not None:
+                    found[name] = replace(aside, since=to(aside.since))
         case Request():
             if (offer := value.offer) is not None:
                 found["offer"] = replace(offer, made=to(offer.made), accept_by=_along(offer.accept_by, offer.made, to))

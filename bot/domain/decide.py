@@ -7,6 +7,7 @@ nothing. A rule that comes later sees what the earlier ones wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain import clockback, idle, leases, moves, overdue, planner, pool, questions, windows
@@ -78,7 +79,7 @@ def decide(
         planner.allot(draft, sight, people, policy)
     windows.drop_lost(draft)
     idle.take_back(draft, lent)
-    leases.settle(draft, lent)  # devices that were there already, handed on without a restart
+    leases.settle(draft, replace(lent, again=True))  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     moves.hand_over(draft, moving)
     questions.settle(draft)

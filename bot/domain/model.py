@@ -78,6 +78,8 @@ class Aside:
     reason: str  # in words, public
     by: PersonId  # the admin, or BOT
     since: datetime  # from when
+    heals: bool = False  # only because looks contradicted the books: over after three that agree
+    host: str = ""  # the name of its host, if that is drained with all its cards
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Card:
     kind: str  # what people ask for: T4
     mode: Mode = Mode.FIXED  # how it is given
     aside: Aside | None = None  # out of the pool, and why
+    under: Aside | None = None  # while its host is drained: why it is out of the pool besides
+    missing: int = 0  # complete looks in a row in which its host did not list it (two: it is not there)
     agreeing: int = 0  # complete looks in a row that agree with the books since a difference (three heal it)
     doubted: bool = False  # books, vCenter and guest differed; not granted again before it is healed
     shared: tuple[MachineId, ...] = ()  # the machines whose settings all name it, as told; empty: no more than one

@@ -44,6 +44,7 @@ class NewsKind(StrEnum):
     ENDED = "ended"  # the lease is over (`reason`)
     FAILED = "failed"  # a device was lost (`reason`)
     CARD_ASIDE = "card_aside"  # a card was taken out of the pool (`reason`)
+    CARD_BACK = "card_back"  # it is back by itself, for looks agree again (`reason`: why it was out): an edit of that message
     CARD_CHANGED = "card_changed"  # its host gives a lent card in another mode (`reason`)
     DIFFERENCE = "difference"  # books, vCenter and guest differ (`reason`)
     STRANGER = "stranger"  # a device without a lease on a registered machine
@@ -75,6 +76,7 @@ class NewsKind(StrEnum):
     HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
     VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`
     FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h
+    NOTE_REFUSED = "note_refused"  # to admins: the attribute of machines is not written (`reason`)
     CLOCK_JUMP = "clock_jump"  # the bot's clock jumped (`reason`)
     PERSON_LEFT = "person_left"  # somebody left the workspace; `machine`: one that nobody else owns
     OWNERS = "owners"  # `who` changed the owners of a machine; `before`: who they were

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from bot.domain import hosts, quarantine
 from bot.domain.draft import Draft
 from bot.domain.errors import Already, Known, NotPossible
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
@@ -32,6 +33,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.quarantine import LOOKS_TO_BE_GONE, LOOKS_TO_HEAL
 from bot.domain.questions import window_key
 from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
@@ -39,14 +41,8 @@ from bot.domain.sight import Sight
 from bot.domain.slots import booked, card_name, equal, parts
 from bot.domain.vgpu import lendable
 
-LOOKS_TO_BE_GONE = 2
-"""Complete looks in a row in which something is missing before it is believed gone."""
-
 SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
 """Leases whose devices may be on their machine."""
-
-LOOKS_TO_HEAL = 3
-"""Complete looks in a row that agree with the books before a difference is over."""
 
 
 # ---- what admins do -----------------------------------------------------------------------------------------------
@@ -124,14 +120,24 @@ def _ask_others(draft: Draft, lease: Lease, machine: Machine, before: tuple[Pers
 
 
 def drain(draft: Draft, card: Card, by: PersonId, reason: str) -> Card:
-    """Take a card out of the pool. If it is lent, it is shown so and stays until it comes off."""
-    if card.aside is not None and card.aside.why is AsideWhy.DRAINED:
+    """Take a card out of the pool. If it is lent, it is shown so and stays until it comes off. Of a drained host it stays out when the host
+    is put back."""
+    own = card.under if card.aside is not None and card.aside.host else card.aside
+    if own is not None and own.why is AsideWhy.DRAINED:
         raise Already(what=card.name)
     return set_aside(draft, card, AsideWhy.DRAINED, reason, by)
 
 
 def undrain(draft: Draft, card: Card, by: PersonId) -> Card:
-    """Put a card back into the pool, whoever took it out."""
+    """Put a card back into the pool, whoever took it out.
+
+    :raises NotPossible: its whole host is drained
+    """
+    if card.aside is not None and card.aside.host:
+        host = card.aside.host
+        raise NotPossible(
+            what=f"undrain {card.name}", why=f"{host} is drained with all its cards", works=f"undrain {host}"
+        )
     if card.aside is None and not card.doubted:
         raise Already(what=card.name)
     card = replace(card, aside=None, doubted=False, agreeing=0)
@@ -154,16 +160,22 @@ def resume(draft: Draft, by: PersonId) -> None:
     draft.log(by, "resumed", "bot")
 
 
-def set_aside(draft: Draft, card: Card, why: AsideWhy, reason: str, by: PersonId = BOT) -> Card:
-    """Take a card out of the pool (an admin's word is not overwritten by the bot's)."""
-    if card.aside is not None and why is AsideWhy.QUARANTINED:
+def set_aside(draft: Draft, card: Card, why: AsideWhy, reason: str, by: PersonId = BOT, *, heals: bool = False) -> Card:
+    """Take a card out of the pool (an admin's word is not overwritten by the bot's, nor that it broke by a look that contradicts the books).
+
+    :param heals: only because looks contradict the books: it comes back by itself when they agree again
+    """
+    host = card.aside if card.aside is not None and card.aside.host else None
+    own = card.under if host is not None else card.aside
+    if own is not None and why is AsideWhy.QUARANTINED and (heals or not own.heals):
         return card
-    card = replace(card, aside=Aside(why, reason, by, draft.now))
+    aside = Aside(why, reason, by, draft.now, heals=heals)
+    card = replace(card, aside=host or aside, under=aside if host is not None else None, agreeing=0)
     draft.put(card)
     draft.log(by, f"card.{why}", card.name, reason)
     if why is AsideWhy.QUARANTINED:
-        once = f"{card.name}:{draft.now.isoformat()}"
-        draft.tell(News(NewsKind.CARD_ASIDE, ADMINS, once=once, slots=(card.name,), reason=reason))
+        once, key = f"{card.name}:{draft.now.isoformat()}", quarantine.aside_key(replace(card, aside=aside))
+        draft.tell(News(NewsKind.CARD_ASIDE, ADMINS, once=once, key=key, slots=(card.name,), reason=reason))
     return card
 
 
@@ -182,11 +194,16 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     sight = Sight(
         draft, sight.seen, sight.readings
     )  # with the cards that were just named, and the devices where they run
-    for card in list(draft.cards.values()):
-        if card.mode is Mode.VGPU:
+    for card in [quarantine.count(draft, sight, c) for c in draft.cards.values()]:
+        if quarantine.not_there(draft, card.name):
+            set_aside(draft, card, AsideWhy.QUARANTINED, quarantine.gone_words(card), heals=True)
+        elif card.missing:
+            continue  # one look is not enough, and it says nothing else of it
+        elif card.mode is Mode.VGPU:
             _parts_fit(draft, sight, card, policy)
         else:
             _fits(draft, sight, card, policy)
+        quarantine.heal(draft, sight, draft.cards[card.name])
 
 
 def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
@@ -200,6 +217,7 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
             taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
             name = f"{kind}-{max(taken, default=0) + 1}"
             card = as_seen(Card(name, host.vcenter, host.id, host.name, seen.pci, kind), host, seen, policy)
+            card = replace(card, aside=hosts.drained(draft, hosts.host_of(card)))
             draft.put(card)
             draft.log(BOT, "card.seen", card.name, f"{host.name} {seen.pci}")
     if known and (not host.connected or host.maintenance):

@@ -42,6 +42,7 @@ class Round:
     people: People
     policy: Policy
     acting: bool = True  # level act, not paused, no clock jump: while nothing may be done, nobody is blamed for waiting
+    again: bool = False  # the same look a second time in one round: it counts once
 
     def left(self, person: PersonId) -> bool:
         """Whether somebody is known to have left the workspace."""

@@ -169,7 +169,7 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
     view = View(scene.books, scene.seen, scene.now)
     lent = [c for c in cards if view.lease(c.name) is not None]
     reason = cards[0].aside.reason if cards and cards[0].aside is not None else ""
-    many = len(cards) != 1
+    many, host = len(cards) != 1, next((c.aside.host for c in cards if c.aside is not None and c.aside.host), "")
     holders: list[Part] = listed(
         Name(p) for p in dict.fromkeys(x.person for x in map(view.lease, (c.name for c in lent)) if x is not None)
     )
@@ -178,6 +178,7 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
             slots_of(c.name for c in cards),
             f" {'rest' if many else 'rests'} and {'are' if many else 'is'} lent to nobody from now on.",
         ),
+        ln(f"All of {host}, also cards that I see there later.") if host else None,
         because(reason, "Public reason: "),
         ln(
             slots_of(c.name for c in lent),
@@ -188,21 +189,28 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
         if lent
         else None,
         buttons=(
-            button("Lend it again", f"undrain {cards[0].name}") if len(cards) == 1 else None,
+            button("Lend them again", f"undrain {host}")
+            if host
+            else button("Lend it again", f"undrain {cards[0].name}")
+            if len(cards) == 1
+            else None,
             button("Who has what", "status"),
         ),
     )
 
 
 def undrained(scene: Scene, cards: Sequence[Card]) -> Reply:
-    """The answer to ``undrain``: the cards may be lent again."""
+    """The answer to ``undrain``: the cards may be lent again, but for those of a host that rest for a cause of their own."""
     view = View(scene.books, scene.seen, scene.now)
-    lent = [c for c in cards if view.lease(c.name) is not None]
-    many = len(cards) != 1
-    again = "may be lent again" if len(lent) < len(cards) else f"may be lent again when {it_is(len(cards))} given back"
+    back, rest = [c for c in cards if c.aside is None], [c for c in cards if c.aside is not None]
+    lent = [c for c in back if view.lease(c.name) is not None]
+    many = len(back) != 1
+    again = "may be lent again" if len(lent) < len(back) else f"may be lent again when {it_is(len(back))} given back"
     return say(
-        head(slots_of(c.name for c in cards), f" {'are' if many else 'is'} back in the pool and {again}."),
-        *[ln(Code(c.name), " ", card_words(view, c, scene.policy), ".") for c in lent[:4]],
+        head(slots_of(c.name for c in back), f" {'are' if many else 'is'} back in the pool and {again}.")
+        if back
+        else head(f"{cards[0].host_name} is no longer drained; its cards rest for causes of their own."),
+        *[ln(Code(c.name), " ", card_words(view, c, scene.policy), ".") for c in (*lent[:4], *rest[:4])],
         _who_takes(scene, cards[0].kind if cards else ""),
         buttons=(button("Who has what", "status"), QUEUE),
     )

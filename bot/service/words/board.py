@@ -134,6 +134,18 @@ class View:
             return f"{tidy(card.host_name)} is not connected"
         return f"{tidy(card.host_name)} is in maintenance" if host.maintenance else ""
 
+    def barred(self, card: Card) -> str:
+        """Why its host cannot give the card now though it is in sight; "" it can, or nobody can say."""
+        host = self.sight.host(card.name)
+        if host is None or host.maintenance:
+            return ""
+        seen = next((c for c in host.cards if c.pci == card.pci), None)
+        if seen is None:
+            return "its host does not list it any more"
+        if seen.mode is not card.mode:
+            return "its host gives it another way now"
+        return "" if seen.active else tidy(seen.trouble, 140) or "it is not switched on for that"
+
     # ---- parts of vGPU cards
 
     def size(self, card: Card) -> str:
@@ -150,7 +162,13 @@ class View:
         """The devices of a kind that this card has free now and keeps for nobody."""
         if card.mode is not Mode.VGPU:
             return [card.name] if has_kind(card, kind) and self.word(card) == "free" else []
-        good = card.aside is None and not card.doubted and not self.away(card) and self.size(card) in ("", kind)
+        good = (
+            card.aside is None
+            and not card.doubted
+            and not self.away(card)
+            and not self.barred(card)
+            and self.size(card) in ("", kind)
+        )
         return [s for s in parts(card, kind) if s not in self.taken(card)] if good else []
 
     def _shared_word(self, card: Card) -> str:
@@ -162,8 +180,14 @@ class View:
             return "reserved"
         if taken:
             return "partly in use" if self.open(card, self.size(card)) else "in use"
+        return self._idle_word(card)
+
+    def _idle_word(self, card: Card) -> str:
+        """Of a card that nobody has."""
         if self.away(card):
             return "out of sight"
+        if self.barred(card):
+            return "unusable"
         return "being checked" if card.doubted else "free"
 
     def used(self, slot: SlotId) -> bool:
@@ -172,7 +196,7 @@ class View:
         return lease.state is not LeaseState.RESERVED if lease is not None else bool(self.elsewhere(slot))
 
     def word(self, card: Card) -> str:
-        """One word for the head: in use, partly in use, on the way, reserved, offered, resting, elsewhere, out of sight, free."""
+        """One word for the head, one of ``ORDER``."""
         if card.mode is Mode.VGPU:
             return self._shared_word(card)
         lease = self.lease(card.name)
@@ -186,11 +210,9 @@ class View:
             return "reserved"
         if self.offered(card.name) is not None:
             return "offered"
-        if self.away(card):
-            return "out of sight"
-        if self.elsewhere(card.name):
+        if not self.away(card) and self.elsewhere(card.name):
             return "elsewhere"
-        return "being checked" if card.doubted else "free"
+        return self._idle_word(card)
 
 
 ORDER = (
@@ -202,6 +224,7 @@ ORDER = (
     "free",
     "resting",
     "elsewhere",
+    "unusable",
     "being checked",
     "out of sight",
 )
@@ -320,6 +343,8 @@ def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
         return [f"out of sight: {away}"]
     if where := view.elsewhere(card.name):
         return [_elsewhere_words(view, where)]
+    if why := view.barred(card):
+        return [f"cannot be given now: {why}"]
     if card.doubted:
         return [DOUBTED]
     return ["free"]
@@ -347,6 +372,8 @@ def _shared(view: View, card: Card, policy: Policy) -> list[Part]:
             return _resting(card)
         if away := view.away(card):
             return [f"out of sight: {away}"]
+        if why := view.barred(card):
+            return [f"cannot be given now: {why}"]
         if card.doubted:
             return [DOUBTED]
         cut = cut_words(card)
@@ -394,7 +421,8 @@ def _resting(card: Card) -> list[Part]:
     if card.aside is None:
         return []
     who: list[Part] = [", by ", Name(card.aside.by)] if card.aside.by not in ("", BOT) else [", admins know"]
-    return ["resting", [": ", said(card.aside.reason, 80)] if card.aside.reason.strip() else None, who]
+    host = f" with all of {tidy(card.aside.host, 60)}" if card.aside.host else ""
+    return ["resting", host, [": ", said(card.aside.reason, 80)] if card.aside.reason.strip() else None, who]
 
 
 def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "") -> list[Part]:

@@ -377,6 +377,16 @@ def card_changed(t: Telling) -> Reply:
     )
 
 
+def card_back(t: Telling) -> Reply:
+    """A card that rested only because looks contradicted the books is back by itself: an edit of that message."""
+    return say(
+        head(
+            t.cards, f" {'are' if t.many else 'is'} back: what I see agrees with my books again, three times in a row."
+        ),
+        because(t.item.reason, "It rested because of this: "),
+    )
+
+
 def card_aside(t: Telling) -> Reply:
     """A card rests."""
     holders: list[Lease] = [x for x in t.books.leases.values() if x.state in _SITS and set(x.slots) & set(t.slots)]
@@ -390,7 +400,10 @@ def card_aside(t: Telling) -> Reply:
         )
         if holders
         else ln(
-            "Lent to nobody until an admin says ",
+            "Lent to nobody until what I see agrees with my books again, three times in a row; then it comes back by itself. "
+            if _heals(t)
+            else "Lent to nobody until an admin says ",
+            "Sooner: " if _heals(t) else "",
             command(t.policy, f"undrain {t.slots[0] if t.slots else 'CARD'}"),
             ".",
         ),
@@ -398,6 +411,12 @@ def card_aside(t: Telling) -> Reply:
         if t.slots and t.item.to == ADMINS
         else (),
     )
+
+
+def _heals(t: Telling) -> bool:
+    """Whether it comes back by itself."""
+    cards = [c for s in t.slots if (c := t.books.cards.get(s)) is not None]
+    return bool(cards) and all(c.aside is not None and c.aside.heals for c in cards)
 
 
 _SITS = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
