@@ -143,6 +143,7 @@ def test_idle_sessions_expire_and_used_ones_do_not() -> None:
             lab.si.CurrentTime()
         lab.post("sessions/idle", seconds=0.02)
         time.sleep(0.05)
+        assert lab.running.server.api.sessions.all() == []
         with pytest.raises(vim.fault.NotAuthenticated):
             lab.si.CurrentTime()
 

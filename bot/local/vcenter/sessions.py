@@ -123,6 +123,7 @@ class Sessions:
         return len(keys)
 
     def all(self) -> list[Session]:
-        """Those that live, oldest first."""
+        """Those that live, oldest first. Who was idle for too long is not among them, though nobody has asked yet."""
+        now = time.time()
         with self._lock:
-            return list(self._live.values())
+            return [s for s in self._live.values() if s.waiting or now - s.last <= self.idle_s]
