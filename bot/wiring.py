@@ -419,7 +419,8 @@ def _site_eye(
         (vcenter,) = vcenters_of(one)
         machines = tuple(m for m in base.machines if m.vcenter == name)
         profiles = tuple(settings.policy().vgpu_profiles)
-        asked = Questions(machines, tuple(role.ACT), role.TOO_MUCH, tuple(settings.kinds), profiles)
+        wanted = (*role.ACT, *(role.NOTE if vcenter.attribute else ()))
+        asked = Questions(machines, wanted, role.TOO_MUCH, tuple(settings.kinds), profiles)
         return look_into_vcenter(replace(vcenter, connect_s=CONNECT_S, answer_s=2 * CONNECT_S), clock, asked)
 
     return look

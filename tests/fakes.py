@@ -111,6 +111,9 @@ class FakeLab:
         self.gate: threading.Event | None = None  # calls wait for it before they do anything
         self.looks = 0
         self.dry_runs = 0
+        self.notes: dict[str, str] = {}  # machine -> its attribute
+        self.noted: list[tuple[str, str]] = []  # every try to write one
+        self.note_errors: list[LabError] = []  # raised by the next tries
 
     def look(self) -> Seen:
         """What is there now."""
@@ -149,6 +152,13 @@ class FakeLab:
             self.lose_reply -= 1
             raise Again("the reply was lost", timedelta(seconds=1))
         return before
+
+    def note(self, vcenter: str, machine: str, text: str) -> None:
+        """What stands on a machine now, after the errors that were ordered."""
+        self.noted.append((machine, text))
+        if self.note_errors:
+            raise self.note_errors.pop(0)
+        self.notes[machine] = text
 
     def close(self) -> None:
         """Nothing to log out of."""

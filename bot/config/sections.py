@@ -103,6 +103,7 @@ class VCenter(_Section):
         tuple[Word, ...], BeforeValidator(read_words)
     ] = ()  # labels of cards given by Dynamic DirectPath
     moves: Annotated[int, Field(ge=1, le=1000)] = 40  # calls that change something, under way at once
+    attribute: Annotated[str, Field(max_length=80)] = ""  # custom attribute of machines that says who has what; "" none
     password: SecretStr | None = None  # environment alone
 
     def secret(self, name: str) -> SecretStr | None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bot.domain import queue
 from bot.domain.errors import Refusal
-from bot.domain.model import Books, MoveState, RequestState, Seen
+from bot.domain.model import Books, MachineId, MoveState, RequestState, Seen
 from bot.service.ports import (
     Again,
     Ask,
@@ -107,6 +107,10 @@ class CountedLab:
     def act(self, step: LabStep) -> Before | None:
         """As the lab's, counted by kind."""
         return self._counted(step.kind.value, lambda: self._lab.act(step))
+
+    def note(self, vcenter: str, machine: MachineId, text: str) -> None:
+        """As the lab's; counted as ``note``."""
+        self._counted("note", lambda: self._lab.note(vcenter, machine, text))
 
     def close(self) -> None:
         """As the lab's."""

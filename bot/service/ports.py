@@ -375,6 +375,14 @@ class Lab(Protocol):
         """
         ...
 
+    def note(self, vcenter: str, machine: MachineId, text: str) -> None:
+        """Write the custom attribute of a machine, if the settings name one; nothing is sent if the text stands there. For people's eyes alone.
+
+        :raises Again: may go better later
+        :raises NeedsPerson: refused for good
+        """
+        ...
+
     def close(self) -> None:
         """Log out."""
         ...

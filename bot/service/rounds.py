@@ -22,6 +22,7 @@ from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.service.absences import Absences
 from bot.service.causes import cause
+from bot.service.noting import Noter
 from bot.service.performing import WORKERS, Performer, dry_step, on_the_way
 from bot.service.ports import Clock, Lab, LabError, LabStep, People, Store, StoreTrouble, Voice
 from bot.service.recording import chore, close, send_orders
@@ -77,15 +78,18 @@ class Rounds:
         jump: Callable[[], float] = lambda: 0.0,
         board_every: float = 10.0,
         workers: int = WORKERS,
+        noted: frozenset[str] = frozenset(),
     ) -> None:
         """``run``: id of this process. ``wake``: asks for a round soon, from any thread. ``claim``: renews the right to be
         the bot of this database, False if another has it (None: it is not asked). ``jump``: seconds
-        by which the clock was set elsewhere since the last asking. ``board_every``: real seconds between two edits. ``workers``: machines whose calls are made at once."""
+        by which the clock was set elsewhere since the last asking. ``board_every``: real seconds between two edits. ``workers``: machines whose calls are made at once.
+        ``noted``: vCenters with an attribute that says who has what."""
         self._store, self._lab, self._people = store, lab, people
         self._clock, self._policy, self._run = clock, policy, run
         self._wake, self._claim, self._jump = wake, claim, jump
         self._pause = BEAT  # until the next round
         self._performer = Performer(store, lab, clock, policy, run, self.poke, workers)
+        self._noter = Noter(lab, people, clock, policy, noted)
         self._teller = Teller(store, voice, people, clock, policy, board_every)
         self._dry: dict[int, _Dry] = {}
         self._tried: set[int] = set()  # moves whose dry run was asked for, whatever came of it
@@ -125,6 +129,7 @@ class Rounds:
             self.trouble = "the last round could not decide; see the log"
             return BEAT
         chore("beginning the calls", lambda: self._performer.start(books))
+        chore("the attributes of machines", lambda: self._noter.start(books))
         self._teller.poke()
         chore("tidying up", partial(self._tidy, began))
         with self._lock:
@@ -181,7 +186,7 @@ class Rounds:
 
     def quiet(self, seconds: float) -> bool:
         """Wait until no call to vCenter is being made, at most so many real seconds. Returns whether that came true."""
-        return self._performer.quiet(seconds)
+        return self._performer.quiet(seconds) and self._noter.quiet(seconds)
 
     def run_voice(self, stop: threading.Event) -> None:
         """Tell what is in the outbox, and keep the board, until stopped."""
@@ -195,6 +200,7 @@ class Rounds:
     def close(self) -> None:
         """Wait for calls that are being made. What was written and not begun is taken up by the next run."""
         self._performer.close()
+        self._noter.close()
 
     # ---- looking
 
@@ -236,6 +242,7 @@ class Rounds:
                 people.setdefault(person, Person(person, person, self._policy.zone))
             decide(draft, seen, readings, people, self._policy, self._run, dry, jump, self._looks[0], minutes)
             self._absences.tell(draft, seen)
+            self._noter.tell(draft)
             changes, posts = close(draft, self._policy)
             if changes:
                 transaction.record(changes, posts)

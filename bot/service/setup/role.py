@@ -20,6 +20,11 @@ ACT: dict[str, str] = {
 }
 """On the folder of the machines that lend and borrow cards, at level ``act``."""
 
+NOTE: dict[str, str] = {
+    "Global.SetCustomField": "writes on each machine who has which of its cards, where `attribute` is set",
+}
+"""Besides, on the same folder, only where the settings name an ``attribute``."""
+
 TOO_MUCH: tuple[str, ...] = (
     "Host.Config.PciPassthru",
     "Host.Config.Maintenance",

@@ -598,6 +598,16 @@ def host_away(t: Telling) -> Reply:
     )
 
 
+def note_refused(t: Telling) -> Reply:
+    """What machines say of themselves in vCenter is not written; nothing else is concerned."""
+    return say(
+        head("Machines do not say in vCenter who has their cards", why_tail(t.item.reason)),
+        ln(
+            "Restarts and cards are not concerned. `attribute` in the settings names it; without that line I do not try."
+        ),
+    )
+
+
 def clock_jump(t: Telling) -> Reply:
     """The bot's clock jumped."""
     return say(
