@@ -201,6 +201,18 @@ def test_the_drive_speaks_keep_alive(lab: Rig) -> None:
     link.close()
 
 
+@pytest.mark.parametrize("size", ["-1", "many", "99999999"])
+def test_a_body_of_no_size_is_refused_and_not_waited_for(lab: Rig, size: str) -> None:
+    where = lab.running.drive_url.rpartition("/")[2]
+    line = http.client.HTTPConnection(where, timeout=5)
+    line.putrequest("POST", "/_drive/counts")
+    line.putheader("Content-Length", size)
+    line.endheaders()
+    with line.getresponse() as answer:
+        assert answer.status == 400 and answer.getheader("Connection") == "close"
+    line.close()
+
+
 def test_settings_hide_their_passwords() -> None:
     settings = Settings()
     assert not any(word in repr(settings) for word in settings.users.values())
