@@ -156,6 +156,23 @@ def test_beyond_twelve_cards_each_host_is_a_line_that_tells_shared_ones_apart() 
     assert "esx-02 1 T4, 9 T4 for vGPUs: 1 partly in use" in text
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"active": False, "trouble": "its host shares it and offers no vGPU of it"}, "cannot be given now: its host shares it and offers no vGPU of it"),
+        ({"active": False}, "cannot be given now: it is not switched on for that"),
+        ({"mode": Mode.FIXED}, "cannot be given now: its host gives it another way now"),
+    ],
+)  # fmt: skip
+def test_a_card_that_its_host_cannot_give_is_not_free(change: dict[str, object], expected: str) -> None:
+    now = looked()
+    cards = (replace(now.hosts[1].cards[0], **change), now.hosts[1].cards[1])  # type: ignore[arg-type]
+    reply = board(seen=replace(now, hosts=(now.hosts[0], replace(now.hosts[1], cards=cards))))
+    assert line_of("T4-5", reply) == expected and "1 unusable" in w.text(reply)
+    gone = replace(now, hosts=(now.hosts[0], replace(now.hosts[1], cards=cards[1:])))
+    assert line_of("T4-5", board(seen=gone)) == "cannot be given now: its host does not list it any more"
+
+
 # ---- free counts --------------------------------------------------------------------------------------------------
 
 
