@@ -12,6 +12,8 @@ import pytest
 COMMANDS = (
     [],
     ["run"],
+    ["init"],
+    ["doctor"],
     ["demo"],
     ["say"],
     ["local"],
