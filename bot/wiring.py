@@ -549,7 +549,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     """Make every part, plug them together, and start all but Slack."""
     store, clock, policy, meter = made.store, made.clock, made.policy, Meter()
     slack = replace(slack, count=lambda method, outcome, seconds: meter.called("slack", method, outcome, seconds))
-    lab: Lab = VSphereLab(vcenters, clock, settings.kinds, profiles=settings.vgpu.profiles)
+    lab: Lab = VSphereLab(vcenters, clock, settings.kinds, profiles=settings.vgpu.profiles, acts=policy.level == "act")
     stack.callback(lab.close)
     if policy.level != "act":
         lab = ReadOnly(lab, policy.level)

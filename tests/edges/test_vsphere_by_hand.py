@@ -24,6 +24,7 @@ from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, Settings
 from bot.local.vcenter.start import Running, start_in_thread
 from bot.service.desk import Desk
 from bot.service.rounds import Rounds
+from bot.service.setup import role
 from tests.fakes import MONDAY, FakeClock, text_of
 from tests.house import VERBS, House
 
@@ -73,7 +74,8 @@ class Site(House):
         world = self.running.world
         self.clock = Shared(world.clock.path, world.clock.now())  # type: ignore[arg-type]
         r = self.running
-        self.vsphere = VSphereLab([VCenter("lab", f"127.0.0.1:{r.port}", r.user, r.password, r.ca_file)], self.clock)
+        vcenter = VCenter("lab", f"127.0.0.1:{r.port}", r.user, r.password, r.ca_file)
+        self.vsphere = VSphereLab([vcenter], self.clock, acts=False)
         self.lab: Any = ReadOnly(self.vsphere, self.policy.level)
         self.store = open_store(f"sqlite:///{self.path / 'gpubot.db'}", now=self.clock.now)
         self.desk = Desk(self.store, self.people, self.clock, self.policy, ("T4",), self._wake, VERBS)
@@ -122,6 +124,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with start_in_thread(Settings(boot_s=1, shutdown_s=1), clock=Clock(path)) as running:
         for name in ("vm-python", "vm-r", "vm-train"):
             Hands(running.world).power(name, "on")
+        running.server.api.privileges.lacks[BOT_USER] = set(role.ACT)  # it may only look
         yield running
         assert running.server.mistakes == []
 

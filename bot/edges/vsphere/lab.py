@@ -78,11 +78,13 @@ class VSphereLab:
         gpu_ids: Iterable[str] = (),
         look_s: float = LOOK_S,
         profiles: Iterable[str] = (),
+        acts: bool = True,
     ) -> None:
         """Nothing is asked yet. ``gpu_ids``: ``vendor:device`` ids that count as GPUs besides NVIDIA's display classes. ``look_s``: see
-        LOOK_S. ``profiles``: vGPU profiles that the site named, which it takes to compute."""
+        LOOK_S. ``profiles``: vGPU profiles that the site named, which it takes to compute. ``acts``: changes are made with our
+        login, so that what that lacks stands in their way; False: by people."""
         known = Known(more=frozenset(gpu_ids), profiles=frozenset(profiles))
-        self._clock, self._look_s = clock, look_s
+        self._clock, self._look_s, self._acts = clock, look_s, acts
         self._looking: dict[str, _Looking] = {}  # those whose end nobody has seen yet
         self._rooms = {v.name: _Room(v, clock.real, known) for v in vcenters}
         self._troubles: dict[str, str] = {}
@@ -148,7 +150,7 @@ class VSphereLab:
         """
         room = self._room(step)
         about = About(step.vcenter, room.site.vcenter.user, step.machine)
-        return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step), about)
+        return _bounded(room, lambda client: dryrun.dry_run(client, room.site, step, self._acts), about)
 
     def act(self, step: LabStep) -> Before | None:
         """Make one call and wait (bounded) for its task; nothing is sent if the effect is there. See the port.
