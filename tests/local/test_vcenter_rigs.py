@@ -196,6 +196,15 @@ def test_maintenance_puts_off_what_is_on_and_starts_nothing() -> None:
     bench.refused("x", match="maintenance")
 
 
+def test_a_host_that_is_away_cannot_be_emptied_and_nothing_of_it_is_done() -> None:
+    bench = Bench(*TWO)
+    bench.on("x")
+    bench.hands.host("esx-02", connection="notResponding")
+    with pytest.raises(Refusal, match="does not respond"):
+        bench.hands.host("esx-02", maintenance=True, evacuate=True)
+    assert bench.world.host_named("esx-02").props["runtime"].inMaintenanceMode is False
+
+
 def test_an_orphaned_machine_is_refused_until_it_is_known_again() -> None:
     bench = Bench(host("direct"))
     bench.hands.orphan("a", True)

@@ -81,8 +81,6 @@ def on_card(card: Card, there: Sequence[Part], moid: str, key: int, name: str) -
 
 def _slices(profile: Profile, there: Sequence[Part]) -> tuple[int, int] | None:
     used = {s for p in there for s in range(p.start, p.start + p.size)}
-    if sum(p.profile.slices for p in there) + profile.slices > MIG_COMPUTE:
-        return None
     if sum(p.profile.name == profile.name for p in there) >= profile.count:
         return None
     memory = next(m for (c, m), (starts, _) in STARTS.items() if c == profile.slices and _count(starts, profile))
