@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.config import examine
 from bot.domain.model import DynamicCard, Mode, Power, Seen, SeenCard, SeenHost, SeenMachine, Vgpu
-from bot.edges.vsphere.notes import words_of
+from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.notes import tags_of, words_of
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.settings import CardRig, HostRig, Settings
 from bot.local.vcenter.start import Running, start_in_thread
@@ -31,7 +33,7 @@ HOSTS = (
     HostRig(
         cards=(CardRig("0000:3b:00.0"), CardRig("0000:5e:00.0", label="t4-pool")), vms=("vm-python", "vm-r", "vm-odd")
     ),
-    HostRig("esx-02", cards=SHARED, vms=("vm-small",), template=""),
+    HostRig("esx-02", cards=SHARED, vms=("vm-small", "vm-idle"), template=""),
 )
 
 
@@ -45,6 +47,9 @@ def vcenter() -> Iterator[Running]:
         fields = running.server.api.fields
         key = fields.add("Owner", vim.VirtualMachine).key
         fields.set(world.inventory.vm("vm-python"), key, "ada@example.com, Carol Smith")
+        fields.set(world.inventory.vm("vm-small"), key, "somebody@example.com")
+        running.server.tags.put(world.inventory.vm("vm-small").moid, "Responsible", "Dana")
+        running.server.tags.put(world.inventory.vm("vm-python").moid, "Backup", "nightly")
         yield running
 
 
@@ -94,7 +99,8 @@ def test_machines_that_have_a_card_or_could_take_one_get_their_lines(vcenter: Ru
         in lines
     )
     assert "/gpu machine add vm-r owners @bob   # from the notes: bob@example.com" in lines
-    assert "# /gpu machine add vm-small owners @…   nobody is named" in lines
+    assert "/gpu machine add vm-small owners @dana   # from the tag Responsible: Dana" in lines
+    assert "# /gpu machine add vm-idle owners @…   nobody is named" in lines
     assert "# vm-odd: vm-odd boots with BIOS" in lines
     assert "template-gpu" not in lines
 
@@ -180,3 +186,13 @@ def test_names_from_a_vcenter_cannot_write_settings() -> None:
     lines = first.machines(entry, seen, [VmFacts("u1", NASTY, (NASTY,), NASTY)], {}, "/gpu")
     assert all(line.startswith(("#", "/gpu machine add ")) for line in lines.splitlines() if line)
     assert json.dumps(lines)  # plain text
+
+
+def test_a_vcenter_without_tags_or_that_refuses_them_has_none(vcenter: Running) -> None:
+    here = VCenter("lab", f"127.0.0.1:{vcenter.port}", vcenter.user, vcenter.password, vcenter.ca_file)
+    small = vcenter.world.inventory.vm("vm-small").moid
+    before = len(vcenter.server.api.sessions.all())
+    assert tags_of(here, [small]) == {small: {"Responsible": "Dana"}}
+    assert len(vcenter.server.api.sessions.all()) == before  # logged out again
+    assert tags_of(replace(here, password="wrong"), [small]) == {}
+    assert tags_of(replace(here, host="127.0.0.1:1"), [small]) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import logging
 import select
 import socket
@@ -19,10 +20,12 @@ from bot.local.vcenter.holds import Counts, Hold, Reach
 from bot.local.vcenter.injected import CONNECT, VERSIONS, Injection, Injections
 from bot.local.vcenter.listening import Listening
 from bot.local.vcenter.sessions import Session
+from bot.local.vcenter.tagging import Tags
 from bot.local.vcenter.vmomi import Refusal, vmodl
 
 COOKIE = "vmware_soap_session"
 MAX_BODY = 8 << 20  # bytes of a request
+XML = "text/xml; charset=utf-8"
 PIECE = 64  # bytes of an answer that trickles
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing says RST, not FIN
 Reply = tuple[int, bytes, Session | None]  # HTTP status, body, session of a fresh login
@@ -47,6 +50,7 @@ class SoapServer(Listening):
         self.injections: Injections = twin.injections if twin else Injections()
         self.peers: list[SoapServer] = twin.peers if twin else []  # this server on all its addresses
         self.peers.append(self)
+        self.tags: Tags = twin.tags if twin else Tags(api)
         self.mistakes: list[Exception] = twin.mistakes if twin else []  # errors of our own: must stay empty
 
     def wrap(self, raw: socket.socket) -> socket.socket:
@@ -117,7 +121,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def do_GET(self) -> None:
-        """The list of API versions."""
+        """The list of API versions; below /api/ the tags."""
+        if self.path.startswith("/api/"):
+            self._rest()
+            return
         if not self.path.endswith("vimServiceVersions.xml"):
             self._send(404, b"")
             return
@@ -135,6 +142,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """One call."""
+        if self.path.startswith("/api/"):
+            self._rest()
+            return
         raw = self._body()
         if self._away():
             return
@@ -150,6 +160,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except Refusal as refusal:
             reply = 500, wire.fault(refusal.fault, str(refusal), version), None
         self._send(*reply, over_s=_trickle(injected))
+
+    def do_DELETE(self) -> None:
+        """The end of a session of the REST API."""
+        self._rest()
+
+    def _rest(self) -> None:
+        """One call of the REST API."""
+        raw = self._body()
+        if self._away():
+            return
+        status, value = self.server.tags.answer(self.command, self.path, self.headers, raw)
+        self._send(status, b"" if value is None else json.dumps(value).encode(), kind="application/json")
 
     def _due(self, call: wire.Call, user: str) -> Injection | None:
         """What is to befall this call. A login counts as that of the user who tries it."""
@@ -277,10 +299,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         return cookies[COOKIE].value if COOKIE in cookies else None
 
-    def _send(self, status: int, body: bytes, fresh: Session | None = None, over_s: float = 0.0) -> None:
+    def _send(
+        self, status: int, body: bytes, fresh: Session | None = None, over_s: float = 0.0, kind: str = XML
+    ) -> None:
         """Answer; ``over_s``: in pieces, within so many real seconds."""
         self.send_response(status)
-        self.send_header("Content-Type", "text/xml; charset=utf-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         if fresh is not None:
             self.send_header("Set-Cookie", f'{COOKIE}="{fresh.key}"; Path=/; HttpOnly; Secure; SameSite=Strict')
