@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from zoneinfo import ZoneInfo
 from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.processes import ZONE, DemoError, Rig, check, running
 from bot.local.demo.setting_up import cast, set_up
-from bot.local.demo.stage import MARGIN, Stage, Unmet
+from bot.local.demo.stage import MARGIN, WIDTH, Stage, Unmet
 from bot.local.demo.stories import STORIES
 
 CAST = f"{cast()}; dana is the admin"
@@ -144,7 +145,8 @@ def _story(rig: Rig, name: str, spoil: str, out: Out) -> int:
     set_up(stage, story.shared)
     ready = time.monotonic()
     out(f"Story {name}: {story.title}")
-    out(f"{cast(story.shared)}; dana is the admin.")
+    for line in textwrap.wrap(f"{cast(story.shared)}; dana is the admin.", WIDTH):
+        out(line)
     out("A tick is what was expected and held.")
     try:
         story.play(stage)

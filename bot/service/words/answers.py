@@ -205,9 +205,8 @@ def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> Line
         return ln("When it is your turn I do not know, because ", fact, ".")
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
-        if at > 1:
-            they = f"Enough are free, also for who is before you: {they.lower()}"
-        return ln(f"{they} can be there by ", When(promise.likely), ": only the restart is missing.")
+        before = "Enough are free, also for who is before you. " if at > 1 else ""
+        return ln(f"{before}{they} can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
     return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
 

@@ -143,7 +143,7 @@ def _have(stage: Stage, ada: int, bob: int) -> bool:
 
 
 DAY = Story(
-    "Two groups and four cards: two each, then all four for one, and back. A fifth card is shared in halves.",
+    "Two groups share four cards: two each, then all for one, and back. A fifth is shared in halves.",
     START,
     _day,
     (
