@@ -145,6 +145,17 @@ def test_a_mode_changes_with_a_reboot_and_addresses_too(lab: Rig) -> None:
     lab.post("host", expect=400, host="esx-09", reboot=True)
 
 
+def test_behaviour_is_switched_on_and_off(lab: Rig) -> None:
+    lab.post("settings", decimal_ids=True)
+    for name in "ab":
+        lab.post(f"vm/{name}/attach", card=pci(1))
+    lab.on("a")
+    with pytest.raises(vim.fault.GenericVmConfigFault, match=r"Device 59:0\.0 is already in use"):
+        lab.on("b")
+    lab.post("settings", decimal_ids=False)
+    lab.post("settings", expect=400, idle_s=3)
+
+
 def test_chaos_is_switched_on_and_off(lab: Rig) -> None:
     begun = len(lab.journal())
     lab.post("chaos", seed=1, every_s=0.01, acts={"edit": 1, "question": 1}, vms=["b", "c"])

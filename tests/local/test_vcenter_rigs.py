@@ -510,6 +510,20 @@ def test_a_card_that_cannot_be_passed_through() -> None:
         bench.hands.card(pci(1), mode="direct")
 
 
+def test_behaviour_changes_while_it_runs() -> None:
+    bench = Bench(host("direct"))
+    bench.hands.settings(release_lag_s=5, task_latency_s=2.0, power_renews=True)
+    bench.give("a", bench.fixed("a", 1))
+    task = bench.world.power_on_task(bench.vm("a"), "x")
+    assert bench.info(task).state == "queued"
+    bench.go(2)
+    bench.world.power_off(bench.vm("a"), "x")
+    assert pci(1) in bench.world.bound
+    for wrong in ({"hosts": ()}, {"seed": 4}, {"release_lag_s": "long"}, {"decimal_ids": 1}, {"colour": 1}):
+        with pytest.raises(ValueError, match="while it runs"):
+            bench.hands.settings(**wrong)
+
+
 def test_a_rig_is_read_from_plain_words() -> None:
     raw = [
         {"name": "esx-07", "cards": [{"pci": pci(1), "model": "A40", "mode": "shared"}], "vms": ["a"], "template": ""}

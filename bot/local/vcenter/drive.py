@@ -36,6 +36,7 @@ POST /_drive/vm/NAME/task                 ``{"seconds"}``: a foreign task keeps 
 POST /_drive/host                         ``{"host"?: name, "maintenance"?, "evacuate"?, "connection"?, "reboot"?, "crash"?, "reinstall"?,
                                           "renumber"?: true or {old PCI id: new}, "new"?: {"pci", "model"?, "mode"?, "label"?}}``
 POST /_drive/card/PCI                     ``{"host"?: name, "enabled"?, "fault"?, "mode"?: direct|shared|none, "vgpu"?, "label"?}``
+POST /_drive/settings                     ``{name: value}``: lags, faults and other behaviour, see ``settings.CHANGEABLE``
 POST /_drive/chaos                        ``{"seed"?, "every_s"?: virtual seconds, "acts"?: {act: weight}, "vms"?: [names]}``: foreign hands at random
 DELETE /_drive/chaos                      ends it, and undoes what it left lying about (questions, maintenance, ...)
 GET  /_drive/hold                         armed, n, when, seen, total, held (method, vm, since, client_gone) or null, last
@@ -111,6 +112,7 @@ class Actions:
             ("POST", "sessions/expire"): lambda b: {"ended": self.server.api.sessions.expire(b.get("user"))},
             ("POST", "away"): lambda b: self.server.reach.set(str(b["how"])),
             ("POST", "host"): lambda b: self.hands.host(**b),
+            ("POST", "settings"): lambda b: self.hands.settings(**b),
             ("POST", "chaos"): self._chaos,
             ("DELETE", "chaos"): self._end_chaos,
             ("GET", "plain"): lambda _: plain(),

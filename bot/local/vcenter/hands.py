@@ -17,7 +17,7 @@ from bot.local.vcenter.hardware import signed16
 from bot.local.vcenter.inventory import Node
 from bot.local.vcenter.metal import VENDOR, VGPU_MODES, Card, Metal, put_in
 from bot.local.vcenter.models import MODELS
-from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER, CardRig
+from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER, CardRig, changed
 from bot.local.vcenter.vmomi import DataObject, Ref, vim
 from bot.local.vcenter.world import GUEST, World
 
@@ -61,6 +61,13 @@ class Hands:
                 world.suspend(vm, user)
             else:
                 raise ValueError("do is on, off, shutdown, reboot, stop, suspend or sleep")
+
+    def settings(self, **wanted: Any) -> None:
+        """Change how the stand-in behaves while it runs, see ``settings.CHANGEABLE``. ValueError for what cannot be."""
+        world = self.world
+        with world.lock:
+            world.settings = world.tasks.settings = changed(world.settings, wanted)
+            world.journal.add(ADMIN_USER, "settings", **wanted)
 
     # -- devices --------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 BOT_USER = "gpubot@vsphere.local"
@@ -43,6 +43,26 @@ class HostRig:
     hardware: str = "vmx-19"  # hardware version of its VMs
     memory_mb: int = 0  # memory of the host; 0: as the settings say
     rebind: bool = False  # devices change their mode without a reboot
+
+
+CHANGEABLE = (
+    "task_latency_s", "task_jitter", "tasks_cancelable", "release_lag_s", "binding_lag_s", "strict_backing", "hot_fault",
+    "vgpu_fault", "cluster_faults", "placement", "busy_listed", "listed_twice", "one_a_spec", "decimal_ids", "power_renews",
+    "parts_listed_once",
+)  # fmt: skip
+"""Settings that can be changed while a stand-in runs."""
+
+
+def changed(settings: Settings, wanted: dict[str, Any]) -> Settings:
+    """``settings`` with some of ``CHANGEABLE`` set. ValueError for another one, or a value of another type."""
+    for name, value in wanted.items():
+        now = getattr(settings, name) if name in CHANGEABLE else None
+        whole = isinstance(now, float) and type(value) in (int, float)
+        if name not in CHANGEABLE or (type(value) is not type(now) and not whole):
+            raise ValueError(
+                f"{name}: can be changed while it runs: {', '.join(CHANGEABLE)}, each to a value of its type"
+            )
+    return replace(settings, **wanted)
 
 
 def hosts_of(raw: object) -> tuple[HostRig, ...]:
