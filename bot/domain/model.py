@@ -439,6 +439,7 @@ class Move:
 
 
 class AgreementKind(StrEnum):
+    handed_key: str = ""  # and the key of that message
     """How long an agreement lives."""
 
     NAMED = "named"  # for one purpose, once

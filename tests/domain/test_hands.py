@@ -90,7 +90,9 @@ def test_the_admins_have_one_message_a_move_told_at_each_step_and_no_more() -> N
     w = world()
     to_the_shutdown(w)
     told = w.told(NewsKind.BY_HAND)
-    assert {(n.to, n.key) for n in told} == {(ADMINS, "hands:1")}
+    assert {(n.to, n.key.partition(":2026")[0]) for n in told} == {(ADMINS, "hands:1")} and len(
+        {n.key for n in told}
+    ) == 1
     assert [n.move.state for n in told if n.move] == [MoveState.PLANNED, MoveState.STOPPING], (
         "ahead, and when it is time"
     )
@@ -205,6 +207,41 @@ def test_watch_asks_nobody_and_says_what_it_would_do_once_a_window() -> None:
     told = w.told(NewsKind.BY_HAND)
     assert len(told) == 1 and told[0].to == ADMINS and untouched(w)
     assert w.move("vm-r").state is MoveState.PLANNED and not w.told(NewsKind.LAST_CALL)
+
+
+def test_watch_says_of_a_machine_that_is_off_that_its_cards_would_be_changed() -> None:
+    w = world("watch")
+    w.switch("vm-r", Power.OFF)
+    w.request("bob", "vm-r", window="tonight")
+    w.pass_time(5 * MIN)
+    (told,) = w.told(NewsKind.BY_HAND)
+    assert told.move is not None and told.move.handed.startswith("would off") and untouched(w)
+
+
+def test_what_was_announced_and_called_off_says_so_and_the_next_is_a_new_message() -> None:
+    w = world()
+    w.request("bob", "vm-r", window="today 11:00-13:00")
+    w.until(lambda: w.told(NewsKind.BY_HAND), 70 * MIN)
+    w.say_no("vm-r", "bob")
+    w.pass_time(2 * MIN)
+    first, over = w.told(NewsKind.BY_HAND)
+    assert first.key == over.key and over.move is not None and over.move.handed == "idle"
+    w.agree("bob", "vm-r", "today 14:00-15:00")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 300 * MIN)
+    later = w.told(NewsKind.BY_HAND)[2:]
+    assert {n.key for n in later} == {n.key for n in later} - {first.key}, "an edit would call nobody"
+
+
+def test_a_second_try_within_the_same_restart_is_asked_for_in_a_new_message() -> None:
+    w = world()
+    to_the_shutdown(w)
+    first = w.told(NewsKind.BY_HAND)[0].key
+    w.until(lambda: w.move("vm-r").state is MoveState.UNDOING, 90 * MIN)
+    w.pass_time(MIN)
+    w.agree("bob", "vm-r", "now")
+    w.until(lambda: w.move("vm-r").state is MoveState.STOPPING, 10 * MIN)
+    told = [n for n in w.told(NewsKind.BY_HAND) if n.key != first]
+    assert [n.move.state for n in told if n.move] == [MoveState.UNDOING, MoveState.STOPPING]
 
 
 @pytest.mark.parametrize("between", ["hands", "watch"])

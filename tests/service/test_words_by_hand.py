@@ -126,6 +126,19 @@ def test_watch_says_what_it_would_do_and_that_it_does_not() -> None:
     assert "I only watch (level watch) and send nothing" in w.text(reply)
 
 
+def test_in_watch_a_machine_that_is_off_is_left_off() -> None:
+    said = w.text(told(w.move(MoveState.PLANNED, handed="would off putT4-3", shutdown_at=None), WATCH))
+    assert "At the level act I would change the cards of vm-r now" in said and "Leave vm-r off" in said
+    assert "Shut Down" not in said
+
+
+def test_called_off_and_announced_once_more() -> None:
+    idle = told(w.move(MoveState.PLANNED, handed="idle"))
+    assert lines(idle)[0] == "Not any more, please: vm-r stays as it is for now" and shell(idle) == []
+    again = told(w.move(MoveState.UNDOING, undo=True, announced=w.NOW + w.MIN, call=call(CallKind.SHUTDOWN)))
+    assert lines(again)[0].startswith("By hand, please: vm-r restarts") and "Shut Down Guest OS" in w.text(again)
+
+
 def test_the_channel_reads_who_does_it() -> None:
     for kind, part in (
         (

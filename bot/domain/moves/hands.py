@@ -12,7 +12,7 @@ from dataclasses import replace
 from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import fresh
-from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, step
+from bot.domain.lifecycle import OPEN_MOVE, On, step
 from bot.domain.model import (
     BOT,
     Call,
@@ -86,46 +86,66 @@ def _ask_people(draft: Draft, ctx: Round, move: Move) -> Move:
 
 
 def _tell_admins(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
-    """One message a move, told again when what it asks for has changed."""
-    would = _would(draft, ctx, machine, move)
-    mark = _mark(draft, ctx, move, would)
+    """One message a move and announcement, told again when what it asks for has changed."""
+    mark = _mark(draft, ctx, machine, move)
     if not mark or mark == move.handed:
         return
-    move = replace(move, handed=mark)
+    key = move.handed_key or f"hands:{move.number}"
+    if announces(move) and move.last_call_for is not None:
+        key = f"hands:{move.number}:{move.last_call_for.isoformat()}"  # an edit calls nobody: anew, it is a new message
+    move = replace(move, handed=mark, handed_key=key)
     draft.put(move)
-    news = News(NewsKind.BY_HAND, ADMINS, key=f"hands:{move.number}", move=move, machine=machine)
-    window = would or move.window
+    window = move.window or _window(draft, ctx, machine, move)
+    news = News(NewsKind.BY_HAND, ADMINS, key=key, move=move, machine=machine)
     draft.tell(replace(news, until=window.end if window is not None else None))
 
 
-def _mark(draft: Draft, ctx: Round, move: Move, would: Window | None) -> str:
+WOULD, OVER, IDLE = "would", "over", "idle"
+"""How the mark of a message begins (``Move.handed``) that says what `act` would do; that all is over; that nothing is to be done for now."""
+
+
+def _mark(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
     """What the message to the admins depends on; "" there is nothing to tell them."""
     level = ctx.policy.level
     if move.state not in OPEN_MOVE:
-        return f"over {level}" if move.handed and not move.handed.startswith("over") else move.handed
+        return f"{OVER} {level}" if move.handed and not move.handed.startswith(OVER) else move.handed
     if level == "act":
         return level if move.handed else ""
-    if level == "watch" and move.state is MoveState.PLANNED:
-        return f"would {would.start.isoformat()}" if would is not None else ""
-    announced = move.state is MoveState.PLANNED and move.announced is not None
-    if not announced and move.state not in UNDER_WAY and not move.handed:
-        return ""
+    if move.state is MoveState.PLANNED and level == "watch":
+        return _would(draft, ctx, machine, move) or (IDLE if move.handed else "")
+    ahead = announces(move)
+    if move.state is MoveState.PLANNED and not ahead:
+        return IDLE if move.handed else ""
     if move.state is MoveState.PROVING:
         return f"{level} on"
     call = move.call.number if move.call is not None else 0
     seen = " ".join(f"{s.what}:{s.detail}" for s in move.steps)
     wishes = " ".join(f"{w.work}{w.slot}" for w in live(draft, move))
-    at = move.announced if announced else ""
-    what = f"{move.state} {call} {move.undo} {at} {move.wants_on}"
+    what = f"{move.state} {call} {move.undo} {move.announced if ahead else ''} {move.wants_on}"
     return f"{level} {bool(draft.paused)} {what} {wishes} {seen}"
 
 
-def _would(draft: Draft, ctx: Round, machine: Machine, move: Move) -> Window | None:
-    """In `watch`: the window in which a planned move would begin now, if the level were `act`."""
-    if ctx.policy.level != "watch" or draft.paused or move.state is not MoveState.PLANNED or move.blockers:
-        return None
+def announces(move: Move) -> bool:
+    """Whether it is announced to begin: for the first time, or once more after it gave its shutdown up."""
+    waits = move.state is MoveState.PLANNED or (move.state is MoveState.UNDOING and move.off_at is None)
+    return waits and move.announced is not None
+
+
+def _would(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
+    """In `watch`: the mark of what a planned move would do now, if the level were `act`; "" nothing."""
     now = doable(draft, ctx.sight, move)
-    if not now or ctx.sight.power(machine.uuid) is not Power.ON:
+    if draft.paused or move.blockers or not now:
+        return ""
+    if ctx.sight.power(machine.uuid) is Power.OFF:
+        return f"{WOULD} off {' '.join(f'{w.work}{w.slot}' for w in now)}"
+    window = _window(draft, ctx, machine, move)
+    return f"{WOULD} on {window.start.isoformat()}" if window is not None else ""
+
+
+def _window(draft: Draft, ctx: Round, machine: Machine, move: Move) -> Window | None:
+    """The window in which a planned move of a machine that is on could begin now, or was announced to."""
+    now = doable(draft, ctx.sight, move)
+    if ctx.sight.power(machine.uuid) is not Power.ON or move.state is not MoveState.PLANNED or not now:
         return None
     usual = windows.usual(machine, ctx.policy)
     agreed = usable(draft, machine, {w.label for w in now})

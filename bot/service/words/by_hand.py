@@ -25,6 +25,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.hands import IDLE, WOULD, announces
 from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
 from bot.service.words.board import paused_by
 from bot.service.words.common import Part, because, head, listed, ln, said, say, span_of, tidy
@@ -47,10 +48,14 @@ def by_hand(t: Telling) -> Reply:
         return say(
             head(f"I go on with {t.vm} myself: the level is act now"), what, ln("Nothing is to be done by hand.")
         )
+    if move.handed == IDLE:
+        return say(
+            head(f"Not any more, please: {t.vm} stays as it is for now"), what, ln("I say so when it is time again.")
+        )
     lines = [_first(t, move), what, _paused(t), _time(t, move)]
     if t.books.paused:
         return say(*lines, ln("Please do nothing until an admin resumes."))
-    if not _on_ahead(move) and move.state is MoveState.UNDOING and move.off_at is None:
+    if move.state is MoveState.UNDOING and move.off_at is None and not announces(move):
         return say(
             *lines,
             because(move.reason),
@@ -72,10 +77,12 @@ def _over(move: Move, vm: str) -> str:
 
 def _first(t: Telling, move: Move) -> LineOf:
     if t.policy.level == "watch":
+        if move.handed.startswith(f"{WOULD} off"):
+            return head(f"At the level act I would change the cards of {t.vm} now")
         if move.state is MoveState.PLANNED:
             return head(f"At the level act I would restart {t.vm} now")
         return head(f"{t.vm} is in the middle of a restart, and I only watch now: please finish it by hand")
-    if move.state is MoveState.PLANNED:
+    if move.state is MoveState.PLANNED or announces(move):
         at: list[Part] = [" ", When(move.announced)] if move.announced is not None else []
         return head(f"By hand, please: {t.vm} restarts", at)
     if move.state is MoveState.PROVING:
@@ -96,7 +103,7 @@ def _paused(t: Telling) -> LineOf | None:
 
 def _time(t: Telling, move: Move) -> LineOf | None:
     """Until when, and what happens else."""
-    if move.state is MoveState.PLANNED and t.policy.level == "hands":
+    if t.policy.level == "hands" and (move.state is MoveState.PLANNED or announces(move)):
         return ln("Not before that, please: its owners were told then. I say here when it is time.")
     if move.state is MoveState.STOPPING and t.item.until is not None:
         return ln(
@@ -128,9 +135,10 @@ def _steps(t: Telling, move: Move) -> list[LineOf]:
     """Each click with its commands; what was seen is only marked."""
     if move.state is MoveState.PROVING:
         return _marks(t, move)
-    off = move.off_at is not None
+    found_off = move.handed.startswith(f"{WOULD} off")
+    off = move.off_at is not None or found_off
     puts, takes = _open(t.books, move, Work.PUT), _open(t.books, move, Work.TAKE)
-    if move.undo:
+    if move.undo and not announces(move):
         put_in = [w for w in move.wishes if w.work is Work.PUT and _seen(move, "put", w)]
         puts, takes = [], put_in if move.call is None or not _on_ahead(move) else []
     lines: list[LineOf] = [_where(t, puts, takes)]
@@ -140,7 +148,7 @@ def _steps(t: Telling, move: Move) -> list[LineOf]:
     lines += _marks(t, move)
     if puts or takes:
         lines += _change(t, puts, takes)
-    if move.was_on is False and not move.wants_on:
+    if (move.was_on is False or found_off) and not move.wants_on:
         lines.append(ln(f"Leave {t.vm} off, as it was found."))
     else:
         lines += [
