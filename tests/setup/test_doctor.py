@@ -417,6 +417,24 @@ def a_vcenter_too_old_for_labels(site: Site) -> Iterator[None]:
     site.write()
 
 
+@fault("vcenter.attribute")
+def an_attribute_that_nobody_made(site: Site) -> Iterator[None]:
+    grants = site.vcenter.server.api.privileges.grants
+    grants[site.vcenter.user] = set(role.NOTE)
+    with settings(site, vcenter='attribute = "gpubot"'):
+        yield
+    grants.clear()
+
+
+@fault("rights.missing")
+def an_attribute_that_may_not_be_written(site: Site) -> Iterator[None]:
+    fields = site.vcenter.server.api.fields
+    made = fields.add("gpubot")
+    with settings(site, vcenter='attribute = "gpubot"'):
+        yield
+    fields.remove(made.key)
+
+
 # ---- hosts and cards
 
 

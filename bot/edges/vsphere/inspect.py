@@ -83,7 +83,7 @@ def inspect(vcenter: VCenter, clock: Clock, questions: Questions) -> VCenterFact
     except NoConnection as error:
         return replace(facts, phase=str(error.phase), trouble=str(error))
     try:
-        facts = _inside(client, facts, clock)
+        facts = replace(_inside(client, facts, clock), attribute=_attribute(client, vcenter))
         facts = _looked(vcenter, clock, questions, facts)
         return _rights(client, questions, facts)
     except (Fault, *Transport, LabError) as error:
@@ -186,6 +186,17 @@ def _inside(client: Client, facts: VCenterFacts, clock: Clock) -> VCenterFacts:
         asked=asked,
         hosts=tuple(_host(ref, row) for ref, row in rows),
     )
+
+
+def _attribute(client: Client, vcenter: VCenter) -> str:
+    """The attribute of the settings if no admin has made it for machines; "" it is there, or none is named."""
+    manager = client.content.customFieldsManager
+    if not vcenter.attribute or manager is None:
+        return ""
+    made = client.ask(lambda: manager.field) or ()
+    kinds = (None, vim.VirtualMachine, vim.ManagedEntity)
+    there = any(str(one.name) == vcenter.attribute and one.managedObjectType in kinds for one in made)
+    return "" if there else vcenter.attribute
 
 
 def _host(ref: Ref, row: Row) -> HostFacts:

@@ -102,7 +102,8 @@ class VCenterFacts:
     product: str = ""  # in words
     time: datetime | None = None  # its clock
     asked: datetime | None = None  # the bot's clock in the middle of that question
-    hosts: tuple[HostFacts, ...] = ()  # those with GPUs
+    hosts: tuple[HostFacts, ...] = ()  # those that the login sees, with GPUs or without
+    attribute: str = ""  # the custom attribute that the settings name and that machines cannot have; "" all is well
     missing: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> privileges it lacks
     spare: tuple[str, ...] = ()  # privileges that it should not have, and has somewhere
     blockers: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> why it could take no card

@@ -29,7 +29,9 @@ WAYS = {
 
 def vcenter(facts: VCenterFacts, wanted: Wanted, wall: datetime) -> list[Finding]:
     """All of one vCenter. ``wall``: this machine's own time, by which certificates go."""
-    found = _way(facts) + _certificate(facts, wall) + _version(facts, wanted) + _clock(facts, wanted)
+    found = (
+        _way(facts) + _certificate(facts, wall) + _version(facts, wanted) + _attribute(facts) + _clock(facts, wanted)
+    )
     return found + _rights(facts, wanted) + _hosts(facts, wanted) + _cards(facts, wanted)
 
 
@@ -77,6 +79,16 @@ def _version(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
     what = f"vCenter {facts.name} speaks API {facts.api}, and cards by label (dynamic) need 7.0 or newer"
     todo = f"delete dynamic in [vcenter.{facts.name}], or upgrade it"
     return [error("vcenter.api", what, todo, facts.name)]
+
+
+def _attribute(facts: VCenterFacts) -> list[Finding]:
+    if not facts.attribute:
+        return []
+    what = f"vCenter {facts.name} has no custom attribute {facts.attribute} for machines, which [vcenter.{facts.name}] attribute names"
+    lines = [f"govc fields.add -type VirtualMachine {facts.attribute}"]
+    return [
+        warning("vcenter.attribute", what, "an admin makes it once, or delete it from the settings", facts.name, lines)
+    ]
 
 
 def version(api: str) -> tuple[int, ...]:
