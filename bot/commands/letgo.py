@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import leases, windows
+from bot.domain import strangers as rules
 from bot.domain.errors import Unclear
 from bot.domain.grammar import RefKind
 from bot.domain.model import Length
@@ -29,19 +30,19 @@ def run(ctx: Context) -> Reply:
     """It gets a number and is given back at once: the owner's word is the consent to take it off."""
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
-    cards = ctx.cards(heard)
-    if not cards:
+    if not ctx.cards(heard):
         raise Unclear(text=ctx.text, hint=HINT)
-    machine = strangers.machine_with(ctx, cards)
+    slots = strangers.meant(ctx, heard)
+    machine = strangers.machine_with(ctx, slots)
     strangers.owner_or_admin(ctx, machine)
     person = strangers.holder_for(ctx, machine, ctx.persons(heard))
-    slots = tuple(card.name for card in cards)
-    by = ctx.person.id
-    lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=by, policy=ctx.policy, tell=False)
+    by, kind = ctx.person.id, strangers.kind_of(ctx, machine, slots)
+    lease = leases.adopt(ctx.draft, machine, slots, person, Length(), by=by, policy=ctx.policy, tell=False, kind=kind)
     if ctx.person.id in machine.owners:
         lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
     else:
         lease = leases.force(ctx.draft, lease, ctx.person.id, "let go")
+    rules.answered(ctx.draft, machine, slots, lease)
     if heard.window is not None and ctx.person.id in machine.owners:
         windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)
     return words.released(ctx.scene(), ctx.person.id, [lease], [])

@@ -141,6 +141,7 @@ class Machine:
     name: str  # as last seen
     vcenter: str  # the [vcenter.NAME] it lives in
     owners: tuple[PersonId, ...]  # who may request for it and agree to restarts; never empty
+    host: str = ""  # the id of the host on which it was last seen: it can have that one's cards alone; "" not known
     missing: int = 0  # complete looks in a row in which it was missing (two: gone)
     gone: bool = False  # missing in two complete looks
     reservation_before: int | None = None  # MB of memory reservation before the first card was put on; None: nothing on
@@ -278,6 +279,9 @@ class Lease:
     )
     question: datetime | None = None  # since when its owners are asked for a time to restart; None: they are not
     fault: str = ""  # its guest reported a broken card: set aside when it comes off
+    quiet: bool = (
+        False  # taken over with many others: its holder, who agreed to nothing, is not asked about quiet devices
+    )
     nudge: Nudge | None = None  # the last question about its quiet devices
     seen_vcenter: datetime | None = None  # vCenter showed its devices bound to its machine
     seen_guest: datetime | None = None  # the guest saw them
@@ -436,10 +440,10 @@ class Move:
     )
     called: tuple[PersonId, ...] = ()  # who has that last call before their eyes
     handed: str = ""  # what the admins were last told to do by hand, as a mark; "" nothing
+    handed_key: str = ""  # and the key of that message
 
 
 class AgreementKind(StrEnum):
-    handed_key: str = ""  # and the key of that message
     """How long an agreement lives."""
 
     NAMED = "named"  # for one purpose, once

@@ -44,10 +44,16 @@ class NewsKind(StrEnum):
     ENDED = "ended"  # the lease is over (`reason`)
     FAILED = "failed"  # a device was lost (`reason`)
     CARD_ASIDE = "card_aside"  # a card was taken out of the pool (`reason`)
-    CARD_BACK = "card_back"  # it is back by itself, for looks agree again (`reason`: why it was out): an edit of that message
+    CARD_BACK = (
+        "card_back"  # it is back by itself, for looks agree again (`reason`: why it was out): an edit of that message
+    )
     CARD_CHANGED = "card_changed"  # its host gives a lent card in another mode (`reason`)
     DIFFERENCE = "difference"  # books, vCenter and guest differ (`reason`)
     STRANGER = "stranger"  # a device without a lease on a registered machine
+    STRANGER_OVER = "stranger_over"  # that is answered: an edit of its message
+    TAKEN_OVER = (
+        "taken_over"  # `who` made leases of all such devices: to each holder theirs (`slots`), to the admins a digest
+    )
     SHARED_SETTING = "shared_setting"  # two machines' settings name one card
     SHARED_OVER = "shared_over"  # that is over: an edit of its message
     MACHINE_GONE = "machine_gone"  # a registered machine is gone

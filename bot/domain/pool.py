@@ -34,7 +34,7 @@ from bot.domain.model import (
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, LOOKS_TO_HEAL
-from bot.domain.questions import window_key
+from bot.domain.questions import stranger_key, window_key
 from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
 from bot.domain.sight import Sight
@@ -348,7 +348,7 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
     """Follow a machine's name; count the complete looks in which it is missing. A move of ours under way stops the count."""
     seen = sight.machine(machine.uuid)
     if seen is not None:
-        fresh = replace(machine, name=seen.name, vcenter=seen.vcenter, missing=0, gone=False)
+        fresh = replace(machine, name=seen.name, vcenter=seen.vcenter, host=seen.host, missing=0, gone=False)
         power = sight.power(machine.uuid)
         if power is Power.ON:
             fresh = replace(fresh, owed_on=None, restored=None)
@@ -431,17 +431,9 @@ def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | Non
 def _stranger(draft: Draft, slot: SlotId, settings: frozenset[MachineId]) -> None:
     """A device on a registered machine without a lease: its owners are asked, nothing is done."""
     for uuid in settings & set(draft.machines):
-        machine = draft.machines[uuid]
+        machine, key = draft.machines[uuid], stranger_key(slot, uuid, draft.now)
         for to in machine.owners:
-            draft.tell(
-                News(
-                    NewsKind.STRANGER,
-                    to,
-                    once=f"{slot}:{uuid}:{draft.now.date()}",
-                    machine=machine,
-                    slots=(slot,),
-                )
-            )
+            draft.tell(News(NewsKind.STRANGER, to, key=key, once=key, machine=machine, slots=(slot,)))
 
 
 def _shared(draft: Draft, sight: Sight, card: Card, settings: frozenset[MachineId]) -> Card:

@@ -8,11 +8,25 @@ before and no longer holds. Offers are not among them: they end in the transacti
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from bot.domain import blockers
 from bot.domain.agreements import skipped_window
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Agreement, AgreementState, Lease, LeaseState, Move, MoveState, Request, RestWhy, Skip
+from bot.domain.model import (
+    BOT,
+    Agreement,
+    AgreementState,
+    Lease,
+    LeaseState,
+    MachineId,
+    Move,
+    MoveState,
+    Request,
+    RestWhy,
+    Skip,
+    SlotId,
+)
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 
 ASKING = frozenset({LeaseState.RESERVED, LeaseState.RETURNING})
@@ -37,6 +51,12 @@ def call_key(move: Move) -> str:
 def firm_key(agreement: Agreement) -> str:
     """The key of the message that a machine's next night is agreed by the terms."""
     return f"firm:{agreement.number}"
+
+
+def stranger_key(slot: SlotId, machine: MachineId, now: datetime) -> str:
+    """The key of the question whose a card is that nobody was lent: asked once, and again when a week is over."""
+    year, week, _ = now.isocalendar()
+    return f"stranger:{slot}:{machine}:{year}-{week:02}"
 
 
 def settle(draft: Draft) -> None:

@@ -7,19 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.domain import strangers
 from bot.domain.errors import NotPossible, NotYours, WhichThing
-from bot.domain.model import Card, Machine, Person
+from bot.domain.grammar import Heard, RefKind
+from bot.domain.model import Machine, Mode, Person, SlotId
 from bot.domain.sight import Sight
+from bot.domain.slots import card_name, has_kind
 from bot.service.context import Context
 
 
-def machine_with(ctx: Context, cards: Sequence[Card]) -> Machine:
-    """The registered machine on which all these cards sit, by the last look.
+def meant(ctx: Context, heard: Heard) -> tuple[SlotId, ...]:
+    """The devices that the line names: cards, parts of cards, and of a card that is cut into parts those that are lent to nobody."""
+    found = strangers.found(ctx.draft, sight_of(ctx))
+    slots: dict[SlotId, None] = {}
+    for ref, card in ((ref, ctx.cards(Heard(refs=(ref,)))[0]) for ref in heard.refs_of(RefKind.CARD)):
+        if card.mode is not Mode.VGPU:
+            slots[card.name] = None
+        elif "." in ref.text:
+            slots[f"{card.name}.{ref.text.rpartition('.')[2]}"] = None
+        else:
+            mine = [x.slot for x in found if card_name(x.slot) == card.name]
+            slots |= dict.fromkeys(mine or [card.name])
+    return tuple(slots)
+
+
+def sight_of(ctx: Context) -> Sight:
+    """The last look."""
+    return Sight(ctx.draft, ctx.seen, ctx.readings)
+
+
+def machine_with(ctx: Context, slots: Sequence[SlotId]) -> Machine:
+    """The registered machine on which all these devices sit, by the last look.
 
     :raises NotPossible: they sit elsewhere, or nobody can say
     """
-    sight = Sight(ctx.draft, ctx.seen, ctx.readings)
-    places = {card.name: sight.settings(card.name) for card in cards}
+    sight = sight_of(ctx)
+    places = {slot: sight.settings(slot) for slot in slots}
     found = {uuid for place in places.values() for uuid in place or ()}
     if any(not place for place in places.values()) or len(found) != 1:
         names = ", ".join(places)
@@ -27,9 +50,24 @@ def machine_with(ctx: Context, cards: Sequence[Card]) -> Machine:
     machine = ctx.draft.machines.get(found.pop())
     if machine is None:
         raise NotPossible(
-            what=cards[0].name, why=f"the machine in which {cards[0].name} sits is not known to me: machine add NAME"
+            what=slots[0], why=f"the machine in which {slots[0]} sits is not known to me: machine add NAME"
         )
     return machine
+
+
+def kind_of(ctx: Context, machine: Machine, slots: Sequence[SlotId]) -> str:
+    """What they are lent as: one kind at a time.
+
+    :raises NotPossible: several kinds, or one that is not lent here
+    """
+    sight = sight_of(ctx)
+    kinds = {slot: strangers.kind_at(ctx.draft, sight, slot, machine.uuid) for slot in slots}
+    odd = next((s for s, kind in kinds.items() if not has_kind(ctx.draft.card(s), kind)), None)
+    if odd is not None:
+        raise NotPossible(what=odd, why=f"it is {kinds[odd] or 'of a size that I cannot tell'}, which is not lent here")
+    if len(set(kinds.values())) > 1:
+        raise NotPossible(what=", ".join(slots), why="they are of different sizes: name them one at a time")
+    return next(iter(kinds.values()))
 
 
 def owner_or_admin(ctx: Context, machine: Machine) -> None:

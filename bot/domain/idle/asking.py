@@ -86,7 +86,7 @@ def settle(draft: Draft, ctx: Round, asks: bool = True) -> None:
     found, waiting = [], Waiting(draft)
     for label in sorted(draft.leases):
         lease = draft.leases[label]
-        if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
+        if lease.state is LeaseState.ACTIVE and lease.active_since is not None and not lease.quiet:
             found.append(_question(draft, ctx, _without_counts(draft, ctx.policy, lease), waiting))
     due = [x for x in found if x is not None]
     # Warnings first: a question that one of them would edit away is not sent before it.

@@ -18,11 +18,13 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     MachineId,
+    Move,
     MoveState,
     Outcome,
     Person,
     PersonId,
     Power,
+    SlotId,
     Turn,
 )
 from bot.domain.news import News, NewsKind
@@ -79,6 +81,23 @@ def second_try(books: Books | Draft, lease: Lease) -> bool:
     return lease.state is LeaseState.MOVING and any(
         m.machine == lease.machine and m.state is MoveState.UNDOING and m.off_at is None for m in books.moves.values()
     )
+
+
+def taken_off(move: Move, label: str, slot: SlotId) -> bool:
+    """Whether a move's journal says that a device of a lease was seen to come off. Of devices that name no card that is remembered, not looked
+    up: another one like it, which the machine has for itself, would be taken for it."""
+    for one in move.steps:
+        words = one.detail.split() if one.what == "taken" else []
+        if (label, slot) in zip(words[::2], words[1::2], strict=False):
+            return True
+    return False
+
+
+def all_taken_off(draft: Draft, lease: Lease) -> bool:
+    """Whether everything of a returning lease came off in a move of ours."""
+    moves = [m for m in draft.moves.values() if m.machine == lease.machine and m.steps]
+    off = [any(taken_off(m, lease.label, s) for m in moves) for s in lease.slots]
+    return bool(off) and all(off)
 
 
 def others_wait(draft: Draft, lease: Lease) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain import windows
 from bot.domain.draft import Draft
-from bot.domain.leases.common import Round, fresh, others_wait, under_way, watch_window
+from bot.domain.leases.common import Round, all_taken_off, fresh, others_wait, under_way, watch_window
 from bot.domain.leases.ends import HANDED_ON, end, split
 from bot.domain.lifecycle import On
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
@@ -22,7 +22,7 @@ def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     lease = remaining
     known = fresh(draft, ctx.sight, lease.machine) and ctx.sight.machine(lease.machine) is not None
-    if known and all(ctx.sight.clean(s) for s in lease.slots):
+    if known and (all(ctx.sight.clean(s) for s in lease.slots) or all_taken_off(draft, lease)):
         ended = end(draft, lease, On.CLEAN, lease.reason, by=lease.ended_by)
         machine = draft.machines.get(lease.machine)
         news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.draft import Draft
+from bot.domain.leases.common import taken_off
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     CallKind,
@@ -62,9 +63,13 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED:
         _refused_change(draft, move)
         return
-    takes = tuple(w for w in _live(draft, move, Work.TAKE) if there(draft, ctx, w) is True)
-    puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False)
     move = seen_changes(draft, ctx, move)
+    takes = tuple(
+        w
+        for w in _live(draft, move, Work.TAKE)
+        if there(draft, ctx, w) is True and not taken_off(move, w.label, w.slot)
+    )
+    puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False)
     if takes or puts:
         if why := called_off(draft, move):
             _close_early(draft, ctx, move, why)

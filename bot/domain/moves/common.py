@@ -181,7 +181,8 @@ def seen_changes(draft: Draft, ctx: Round, move: Move) -> Move:
     c = move.call
     if c is None or c.kind is not CallKind.CHANGE:
         return move
-    taken = tuple(w for w in c.takes if there(draft, ctx, w) is False)
+    exact = _just_so(draft, ctx, move)
+    taken = tuple(w for w in c.takes if there(draft, ctx, w) is False or (exact and unplaced(draft, w)))
     put = tuple(w for w in c.puts if there(draft, ctx, w) is True)
     steps = move.steps
     for what, done in (("taken", taken), ("put", put)):
@@ -193,6 +194,23 @@ def seen_changes(draft: Draft, ctx: Round, move: Move) -> Move:
     move = replace(move, steps=steps)
     draft.put(move)
     return tell(draft, move)
+
+
+def unplaced(draft: Draft, wish: Wish) -> bool:
+    """Whether it is for a device that names no card."""
+    return not isinstance(device(draft, wish), FixedCard)
+
+
+def _just_so(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether the machine has just what the last change was to leave of devices that name no card: then it was made, whichever of several
+    that are alike came off."""
+    c, seen = move.call, ctx.sight.machine(move.machine)
+    if c is None or seen is None:
+        return False
+    after = Counter[Assignment](c.had)
+    after.subtract(device(draft, w) for w in c.takes if unplaced(draft, w))
+    after.update(device(draft, w) for w in c.puts if unplaced(draft, w))
+    return any(unplaced(draft, w) for w in c.takes) and +after == Counter[Assignment](seen.unplaced)
 
 
 def blame(draft: Draft, move: Move, pci: str, why: str) -> None:

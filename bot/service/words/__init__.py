@@ -26,7 +26,7 @@ from bot.service.words.admin import (
     undrained,
 )
 from bot.service.words.answers import accepted, passed, requested
-from bot.service.words.answers_cards import adopted, extended, kept, released
+from bot.service.words.answers_cards import adopted, adopted_all, extended, kept, released
 from bot.service.words.answers_windows import (
     agreed,
     asks_first,
@@ -52,6 +52,7 @@ __all__ = [
     "Scene",
     "accepted",
     "adopted",
+    "adopted_all",
     "agreed",
     "asks_first",
     "board",

@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.domain.leases import keep_offered
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import line
+from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import request_button
@@ -40,6 +41,7 @@ from bot.service.words.common import (
     slots_of,
     soonest_words,
     span_of,
+    tidy,
     until_words,
     usable,
     usual_words,
@@ -346,6 +348,50 @@ def adopted(scene: Scene, lease: Lease) -> Reply:
             button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}"),
         ),
     )
+
+
+def adopted_all(scene: Scene, bulk: Bulk) -> Reply:
+    """The answer to ``adopt all``: who has what now, what was left as it is and why."""
+    made, refused = bulk.adopted, bulk.refused
+    number = sum(len(x.slots) for x in made)
+    first = (
+        head(
+            f"{count_of(number, 'card')} {'is' if number == 1 else 'are'} lent now to those in whose machines {it_they(number)} {'sits' if number == 1 else 'sit'}."
+        )
+        if made
+        else head("None of them can be taken over just now.")
+    )
+    shared = [machine_word(scene.books, m) for m in bulk.shared[:4]]
+    return say(
+        first,
+        *[
+            ln(
+                label_ref(x.label),
+                " ",
+                slots_of(x.slots),
+                f" in {machine_word(scene.books, x.machine)}: ",
+                Name(x.person),
+            )
+            for x in made[:SHOWN]
+        ],
+        ln(f"… and {len(made) - SHOWN} more.") if len(made) > SHOWN else None,
+        ln("Until ", When(made[0].end), ". Each holder is told once; nothing was restarted or changed.")
+        if made and made[0].end is not None
+        else None,
+        ln(
+            listed(shared),
+            f" {'has' if len(shared) == 1 else 'have'} several owners: the first has the cards, and may give them back.",
+        )
+        if shared
+        else None,
+        *[ln("Left as it is: ", Code(x.slot), f"; {tidy(x.why, 160)}.") for x in refused[:SHOWN]],
+        ln(f"… and {len(refused) - SHOWN} more.") if len(refused) > SHOWN else None,
+        buttons=(button("Who has what", "status"),),
+    )
+
+
+SHOWN = 8
+"""Cards or holders of many that are told; the others are counted."""
 
 
 def forced(scene: Scene, lease: Lease) -> Reply:

@@ -48,6 +48,8 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.CARD_CHANGED: news_cards.card_changed,
     NewsKind.DIFFERENCE: news_cards.difference,
     NewsKind.STRANGER: news_cards.stranger,
+    NewsKind.STRANGER_OVER: news_cards.stranger_over,
+    NewsKind.TAKEN_OVER: news_cards.taken_over,
     NewsKind.SHARED_SETTING: news_cards.shared_setting,
     NewsKind.SHARED_OVER: news_cards.shared_over,
     NewsKind.MACHINE_GONE: news_machines.machine_gone,

@@ -15,6 +15,7 @@ from bot.service.words.common import (
     by_number,
     clock_words,
     command,
+    count_of,
     head,
     label_ref,
     listed,
@@ -454,6 +455,55 @@ def stranger(t: Telling) -> Reply:
         )
         if t.slots
         else (),
+    )
+
+
+def stranger_over(t: Telling) -> Reply:
+    """Whose such a card is was answered: an edit of the question."""
+    many = len(t.slots) != 1
+    named = slots_of(t.slots)
+    if t.lease is not None and t.lease.state is LeaseState.RETURNING:
+        return say(
+            head(
+                named,
+                f" in {t.vm} {'are' if many else 'is'} not needed there, and {'come' if many else 'comes'} out in an agreed restart.",
+            )
+        )
+    return say(head(named, f" in {t.vm} {'are' if many else 'is'} lent to ", t.holder, " now."))
+
+
+def taken_over(t: Telling) -> Reply:
+    """Cards that sat in machines before were lent to their owners, many at once."""
+    counts, many = dict(t.item.counts), len(t.slots) != 1
+    until: list[Part] = [" until ", When(t.item.until)] if t.item.until is not None else []
+    if t.public or t.item.to == ADMINS:
+        left = counts.get("left", 0)
+        return say(
+            head(
+                t.other,
+                f" took over {count_of(counts.get('cards', len(t.slots)), 'card')} that sat in machines before: lent to {count_of(counts.get('people', 1), 'person', 'people')}",
+                until,
+                ".",
+            ),
+            ln(
+                f"{count_of(left, 'card')} {'is' if left == 1 else 'are'} left as {'it is' if left == 1 else 'they are'}."
+            )
+            if left
+            else None,
+        )
+    where = f" in {t.vm}" if t.machine is not None else " in your machines"
+    return say(
+        head(slots_of(t.slots), where, f" {'are' if many else 'is'} lent to you", until, "."),
+        ln(
+            f"{'They were' if many else 'It was'} there before I came, so there is nothing to do. Nothing was restarted or changed."
+        ),
+        ln("I remind you before the end. Not needed any more? Then give back what you can; others may wait for it."),
+        buttons=(
+            MINE,
+            button(f"Give {'them' if many else 'it'} back", f"release {' '.join(t.slots[:4])}")
+            if len(t.slots) <= 4
+            else None,
+        ),
     )
 
 
