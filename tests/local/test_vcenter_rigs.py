@@ -8,8 +8,7 @@ import pytest
 from pyVmomi import vim, vmodl
 
 from bot.local.vcenter.devices import cards_of, dynamic_device, fixed_device, vgpu_device
-from bot.local.vcenter.hands import DRS_USER
-from bot.local.vcenter.settings import CardRig, HostRig, hosts_of
+from bot.local.vcenter.settings import DRS_USER, CardRig, HostRig, hosts_of
 from bot.local.vcenter.vmomi import Refusal
 from tests.local.vcenter_bench import T4, Bench, host, pci
 

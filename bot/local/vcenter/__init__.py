@@ -8,7 +8,7 @@ Who does what: ``wire`` XML, ``versions`` what each API version knows; ``server`
 ``collector``, ``api`` and ``access`` what a client may say, ``privileges`` and ``customfields``; ``replay`` a recorded site; ``world`` the
 state and its operations; ``reconfigure`` and ``power`` the rules; ``placement`` where devices go at power-on; ``metal`` one
 host's cards, ``models`` what cards there are, ``devices`` what a VM's devices are; ``tasks``; ``rig`` and ``hardware`` what is
-there at first; ``hands`` what admins and fate do, ``chaos`` the same at random; ``sound`` what must hold whatever was done;
+there at first; ``hands`` (and ``hands_hosts``, ``foreign``) what admins and fate do, ``chaos`` the same at random; ``sound`` what must hold whatever was done;
 ``holds`` counting and holding of calls; ``drive`` and ``shown`` the control side; ``start`` puts them together.
 
 **A rig of one's own**: ``Settings(hosts=(HostRig("esx-01", cards=(CardRig("0000:3b:00.0", "T4", label="t4-pool"),), vms=("a",)),
@@ -31,7 +31,7 @@ The same seed and the same calls give the same journal, but for its real times.
 ``world.journal.since()``. A line has user, verb, vm, uuid and details: ``card on`` and ``card off`` (``card``: its word, ``key``),
 ``devices`` (``host``, ``before``, ``after``), ``config``, ``power on`` (``cards``: what was bound, ``host``, ``devices``), ``power off``,
 ``suspend``, ``shutdown asked``, ``clone`` and ``register`` (``cards``, ``host``), ``host``, ``card``, and more. Logins are the users;
-``guest`` and ``vcenter`` stand for what nobody asked for, ``hands.DRS_USER`` for vCenter's own putting off.
+``guest`` and ``vcenter`` stand for what nobody asked for, ``settings.DRS_USER`` for vCenter's own putting off.
 
 **Faults of the wire**: ``running.server.injections.add(Injection("drop", when="after", method="ReconfigVM_Task", vm="vm-r"))``, or
 ``POST /_drive/inject``: see ``injected``. ``running.server.restart()`` is vCenter's own restart. Without wire, ask

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bot.local.clock import Timer
 from bot.local.vcenter.devices import cards_of, word
-from bot.local.vcenter.hands import DRS_USER, Hands
+from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.inventory import Node
+from bot.local.vcenter.settings import DRS_USER
 from bot.local.vcenter.vmomi import Refusal, vim
 
 WEIGHTS: Mapping[str, int] = {

@@ -9,6 +9,7 @@ from typing import Any
 BOT_USER = "gpubot@vsphere.local"
 ADMIN_USER = "admin@vsphere.local"
 PERSON_USER = "user@vsphere.local"
+DRS_USER = "com.vmware.vpxd"  # vCenter itself, when it puts VMs off
 
 
 def random_users() -> dict[str, str]:
