@@ -10,7 +10,8 @@ import pytest
 from pyVim.task import WaitForTask
 from pyVmomi import vim, vmodl
 
-from bot.local.vcenter.privileges import KNOWN
+from bot.local.vcenter.privileges import BOT, KNOWN
+from bot.service.setup import role
 from tests.local.vcenter_client import ADMIN, CARD_1, PERSON, Rig, leave, login, rig
 
 DEVICE, ON = "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Interact.PowerOn"
@@ -75,6 +76,10 @@ def test_hosts_are_only_looked_at_and_the_admin_may_everything(lab: Rig) -> None
     assert granted(lab, lab.vm("vm-r"), ON, user="VSPHERE.LOCAL\\gpubot") == [True]  # as vCenter writes logins
     with pytest.raises(vim.fault.NotFound):
         granted(lab, lab.host, ON, user="nobody@vsphere.local")
+
+
+def test_the_role_is_what_the_doctor_asks_for_and_no_more() -> None:
+    assert {*role.READ, *role.ACT} == BOT
 
 
 def test_all_privileges_of_a_login(lab: Rig) -> None:

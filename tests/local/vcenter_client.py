@@ -14,7 +14,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim, vmodl
 
 from bot.local.clock import Clock, Rate, write_clock
-from bot.local.vcenter.privileges import OF_FIELD
+from bot.local.vcenter.privileges import OF_FIELD, RESET, SETTINGS
 from bot.local.vcenter.settings import ADMIN_USER, PERSON_USER, Settings
 from bot.local.vcenter.start import Running, start_in_thread
 
@@ -161,7 +161,8 @@ def leave(si: Any) -> None:
 def rig(clock: Clock | None = None, **settings: Any) -> Iterator[Rig]:
     """A stand-in for one test: quick guests, quick tasks. Nothing in it may have gone wrong by its own mistake."""
     with start_in_thread(Settings(**{**QUICK, **settings}), clock=clock) as running:
-        running.server.api.privileges.grants[running.user] = set(OF_FIELD.values())  # more than the bot's own role
+        # The settings that tests want to change are more than the bot's own role.
+        running.server.api.privileges.grants[running.user] = {*OF_FIELD.values(), SETTINGS, RESET}
         si = login(running)
         one = Rig(running, si)
         try:

@@ -19,6 +19,7 @@ ANSWER, SET_FIELD, FIELDS = (
 )
 VIEW, LOOK = "System.View", "System.Read"
 READ = ("System.Anonymous", VIEW, LOOK)
+BOT = frozenset({*READ, DEVICE, RESOURCE, ADVANCED, ON, OFF})  # on machines; elsewhere it may only look
 PERSON = ("System.", "VirtualMachine.Interact.")  # beginnings of what a person may
 OF_FIELD = {
     "deviceChange": DEVICE,
@@ -47,8 +48,8 @@ class Privileges:
     """The roles, minus what was taken away, plus what was given."""
 
     def __init__(self, bot_user: str) -> None:
-        """``bot_user`` has the least that the bot needs, and the settings that a test may want to change."""
-        self._bot = {*READ, DEVICE, RESOURCE, ADVANCED, SETTINGS, ON, OFF, RESET}
+        """``bot_user`` has the least that the bot needs."""
+        self._bot = BOT
         self._bot_user = bot_user
         self.lacks: dict[str, set[str]] = {}  # login -> privileges taken away everywhere
         self.grants: dict[str, set[str]] = {}  # login -> privileges given everywhere
