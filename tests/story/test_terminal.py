@@ -402,3 +402,30 @@ def test_a_drill_goes_there_and_back_through_the_bot_that_runs(place: Yard) -> N
     assert (after["cards"], after["power"]) == (before["cards"], before["power"])
     books = place.books()
     assert not any(x.state in OPEN_LEASE for x in books.leases.values())
+
+
+@pytest.mark.long
+def test_at_the_level_hands_an_admin_reads_the_clicks_does_them_and_the_card_is_lent(place: Yard) -> None:
+    """The bot as it is run, with settings that say so: dana reads the message in Slack, and what she does in vCenter is seen."""
+    bind = place.rig.web.removeprefix("http://")  # guests know this one
+    path = settings(
+        place, "hands", level='"hands"', url=f'"sqlite:///{place.rig.folder / "gpubot.db"}"', bind=f'"{bind}"'
+    )
+    moment, since = time.time(), place.line()
+    place.spawn("bot", settings=path)
+    assert wait(lambda: health(web_of(path))[0] == 200)
+    assert place.say("bob", "request 1 on vm-r now").exit_code == 0
+
+    def state() -> str:
+        return next((m.state.value for m in place.books().moves.values() if m.state in OPEN_MOVE), "")
+
+    assert place.run(lambda: state() == "stopping")
+    said = wait(lambda: [x for x in place.said("dana", "dm", moment) if "By hand, please, now: vm-r" in x])
+    card = re.search(r"0000:[0-9a-f]{2}:00\.0", said[0])
+    assert card is not None and "Shut Down Guest OS" in said[0]
+    place.stage.vcenter("POST", "vm/vm-r/power", {"do": "off"})
+    place.stage.vcenter("POST", "vm/vm-r/attach", {"card": card.group(0)})
+    place.stage.vcenter("POST", "vm/vm-r/power", {"do": "on"})
+    assert place.run(lambda: any(x.state is LeaseState.ACTIVE for x in place.books().leases.values()))
+    bot = place.rig.vcenter["user"]
+    assert not [e for e in place.journal(since) if e["user"] == bot and not e["verb"].startswith("log")]
