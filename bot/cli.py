@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,8 +132,6 @@ def first_settings(
 
 def _asked(option: str, question: str) -> str:
     """What a person at the terminal answers; without one, the option is needed."""
-    import sys
-
     if not sys.stdin.isatty():
         raise _fail(f"{option} is needed where there is no terminal to ask at")
     return str(typer.prompt(question, err=True)).strip()
@@ -198,6 +197,9 @@ def look_into(
             raise _fail(str(error)) from None
     report = wiring.look_into(settings)
     typer.echo(show.as_json(report) if json else show.text(report))
+    if any(finding.code == "doctor.silent" for finding in report.findings):
+        sys.stdout.flush()
+        os._exit(report.exit_code)  # a thread that waits for a silent peer would keep the process
     raise typer.Exit(report.exit_code)
 
 

@@ -108,7 +108,8 @@ def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Ca
     if not base.trouble:
         about = judge_machines.machines(base, heard, wanted)
         about += judge_machines.guests(base, heard, wanted, eyes.now())
-        if base.machines and not about:
+        looked_at = {one.name for one in heard if one.seen is not None}
+        if base.machines and not about and {m.vcenter for m in base.machines} <= looked_at:
             fine.append(f"machines: {len(base.machines)} registered, each is there, could take a card and is heard")
         found += about
     return _report(found, fine, eyes)
