@@ -114,6 +114,12 @@ class Bench:
         """Act on a machine by name."""
         return self.lab.act(self.step(name, kind, **more))
 
+    def forget(self) -> None:
+        """The second login is made anew when it is needed: its session has ended."""
+        for client in self._other:
+            client.close()
+        self._other.clear()
+
     def on(self, name: str) -> None:
         """Started, with its Tools running."""
         self.act(name, CallKind.POWER_ON)

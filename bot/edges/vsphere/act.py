@@ -74,6 +74,8 @@ class Act:
                 words = self._await_foreign(client, fault.task)
                 if words:
                     raise Again(f"{near.vm.name} is busy: {words} runs on it", timedelta(seconds=15)) from fault
+            except vmodl.fault.ManagedObjectNotFound as fault:
+                met = fault  # registered anew under another id meanwhile; if it is gone, the next read says so
             except vim.fault.InvalidDeviceSpec as fault:
                 if self._stale or not self.step.put_pci:
                     return self._judge(client, fault)
@@ -81,6 +83,10 @@ class Act:
                 self.site.targets.drop(near.vm.host)
             except Fault as fault:
                 return self._judge(client, fault)
+            except tasks.StillRunningError as error:
+                if why := power.obstacle(self._read(client).vm):  # a task waits for an answer without end
+                    raise NeedsPerson(why) from error
+                raise
             except LostReplyError as error:
                 if not self._settled(self._read(client).vm):
                     raise error
@@ -92,6 +98,8 @@ class Act:
         near = self._read(client)
         if self._settled(near.vm):
             return self.before
+        if why := power.obstacle(near.vm):  # it became a template, or something asks, since it was read
+            raise NeedsPerson(why) from fault
         if self.step.kind is CallKind.CHANGE and near.vm.power is not Power.OFF:
             # Which fault a change of a running machine meets is not documented: its state says it better.
             raise Again(

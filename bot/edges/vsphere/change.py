@@ -51,7 +51,7 @@ EXTRA = {USE_MMIO: re.compile("TRUE"), MMIO_GB: re.compile(r"\d{1,5}")}
 
 BACK_PATHS = (
     "config.hardware.device", "config.hardware.memoryMB", "config.memoryReservationLockedToMax",
-    "config.memoryAllocation.reservation",
+    "config.memoryAllocation.reservation", "runtime.question",
 )  # fmt: skip
 """What a read back wants of a machine."""
 

@@ -48,6 +48,9 @@ DYNAMIC_SINCE, PROFILES_SINCE = "vim.version.v7_0", "vim.version.v7_0_3_0"
 """API versions, by pyVmomi's names, that brought Dynamic DirectPath I/O and the details of vGPU profiles."""
 
 
+LEFT = 3  # finished filters that a thread may leave with the server for a while
+
+
 @functools.cache
 def since(kind: Any, path: str) -> tuple[str, ...]:
     """The API versions, by pyVmomi's names, that brought the steps of a property path; () of a path that pyVmomi does not know."""
@@ -123,11 +126,14 @@ class Client:
         self._thread.collector = None
         self._thread.done = []
 
-    def leave(self, watch: Ref) -> None:
-        """Throw this thread's earlier filters away, and keep ``watch`` to be thrown away with the next: whoever waited has something to
-        do now, and no round trip to spare. One finished filter a thread stays behind."""
-        before, self._thread.done = getattr(self._thread, "done", []), [watch]
-        for one in before:
+    def leave(self, watch: Ref, hurry: bool) -> None:
+        """Throw a finished filter of this thread away; in a ``hurry`` later, with the next that has time, or with the fourth."""
+        done: list[Ref] = [*getattr(self._thread, "done", ()), watch]
+        if hurry and len(done) <= LEFT:
+            self._thread.done = done
+            return
+        self._thread.done = []
+        for one in done:
             with suppress(Fault, *Transport):
                 one.Destroy()
 

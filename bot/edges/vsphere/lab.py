@@ -161,7 +161,7 @@ class VSphereLab:
         room = self._room(step)
         act = Act(room.site, step)
         with room.machine(step.machine), room.moves:
-            return _bounded(room, act.run, act.about)
+            return _bounded(room, act.run, lambda: act.about)
 
     def advice(self, step: LabStep) -> list[str]:
         """What does not stand in the way of a change and may surprise later, in plain words; [] nothing.
@@ -200,14 +200,14 @@ class VSphereLab:
             room.session.close()
 
 
-def _bounded(room: _Room, job: Callable[[Client], T], about: About) -> T:
-    """Run ``job``; whatever is raised outside becomes a LabError."""
+def _bounded(room: _Room, job: Callable[[Client], T], about: About | Callable[[], About]) -> T:
+    """Run ``job``; whatever is raised outside becomes a LabError, told with what is known of it by then."""
     try:
         return room.session.run(job)
     except LabError:
         raise
     except (Fault, StillRunningError, LostReplyError, *Transport) as error:
-        raise translate(error, about) from error
+        raise translate(error, about() if callable(about) else about) from error
 
 
 class ReadOnly:

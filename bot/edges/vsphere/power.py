@@ -34,7 +34,7 @@ def call(client: Client, vm: Vm, kind: CallKind, seconds: float, real: Callable[
             _shutdown(client, vm)
         else:
             start = vm.ref.PowerOnVM_Task if kind is CallKind.POWER_ON else vm.ref.PowerOffVM_Task
-            tasks.wait(client, client.send(start), seconds, real)
+            tasks.wait(client, client.send(start), seconds, real, (vm.ref, ("runtime.question",)))
     except vim.fault.InvalidPowerState as fault:
         if str(fault.existingState) != wanted:
             raise

@@ -18,7 +18,7 @@ from bot.edges.vsphere.vmomi import DataObject, Fault, Ref, vim, vmodl
 
 log = logging.getLogger(__name__)
 PC: Any = vmodl.query.PropertyCollector
-POLL_S = 30  # of one long poll; shorter than the socket's patience
+POLL_S = 10  # of one long poll; shorter than the socket's patience, and the pause in which a task is asked for plainly
 BREATH_S = 0.5  # between polls that met a dead connection
 
 VERBS = {
@@ -43,7 +43,8 @@ def wait(
 ) -> Row:
     """Until ``task`` ends. Raises its fault, StillRunningError after ``seconds``, LostReplyError if it cannot be followed.
 
-    :param beside: a machine and paths of it: the answer is what was last told of it while waiting, {} nothing
+    :param beside: the task's machine and paths of it: the answer is what was last told of it while waiting, {} nothing. If one is
+        ``runtime.question`` and something is asked, QuestionPending is raised at once
     """
     end = real() + seconds
     while True:
@@ -75,20 +76,31 @@ def _follow(
     row: Row = rows.setdefault(task._moId, {})
     version = ""
     try:
-        while str(row.get("info.state")) not in ("success", "error"):
+        while not row.keys() & {"info.completeTime", "info.error"} and not _ended(row):
             left = end - real()
             if left <= 0:
                 raise StillRunningError(_doing(client, task))
             options = PC.WaitOptions(maxWaitSeconds=max(1, min(POLL_S, int(left))))
             news = collector.WaitForUpdatesEx(version, options)
-            if news is not None:
-                version = news.version
-                _take(rows, news, watch)
+            if news is None:
+                row.update(client.one(task, ENDING))  # a server that tells no time of its end
+                continue
+            version = news.version
+            _take(rows, news, watch)
+            if beside is not None and rows.get(beside[0]._moId, {}).get("runtime.question") is not None:
+                raise vim.fault.QuestionPending(text="")  # the task waits for a person, and may do so without end
     finally:
-        client.leave(watch)
-    if str(row["info.state"]) == "error":
+        client.leave(watch, hurry=beside is not None and len(beside[1]) > 1)
+    if row.get("info.error") is not None or str(row.get("info.state")) == "error":
         raise row.get("info.error") or vmodl.fault.SystemError(reason="the task failed and gives no cause")
     return rows.get(beside[0]._moId, {}) if beside is not None else {}
+
+
+ENDING = ("info.state", "info.error", "info.completeTime")
+
+
+def _ended(row: Row) -> bool:
+    return str(row.get("info.state")) in ("success", "error")
 
 
 def _doing(client: Client, task: Ref) -> str:
@@ -98,7 +110,8 @@ def _doing(client: Client, task: Ref) -> str:
 
 
 def _spec(client: Client, task: Ref, beside: tuple[Ref, Sequence[str]] | None) -> DataObject:
-    wanted: list[tuple[Any, Sequence[str]]] = [(vim.Task, ("info.state", "info.error"))]
+    # Its states on the way are not asked for: each would cost a round trip, and its end is told by the time of it.
+    wanted: list[tuple[Any, Sequence[str]]] = [(vim.Task, ("info.error", "info.completeTime"))]
     refs = [task]
     if beside is not None:
         wanted.append((vim.VirtualMachine, beside[1]))
