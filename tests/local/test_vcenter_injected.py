@@ -94,6 +94,22 @@ def test_a_fault_after_it_was_carried_out(lab: Rig) -> None:
     until(lambda: lab.state("vm-r")["power"] == "poweredOn")
 
 
+def test_a_task_that_fails_in_the_end_and_one_that_takes_its_time(lab: Rig) -> None:
+    before = ons(lab)
+    plan(lab, "fault", fault="GenericVmConfigFault", when="task", vm="vm-r", fields={"reason": "no"}, text="It broke.")
+    assert lab.power("vm-r") == "poweredOff"  # what makes no task is not meant
+    task = lab.vm("vm-r").PowerOnVM_Task()
+    with pytest.raises(vim.fault.GenericVmConfigFault, match="It broke") as met:
+        WaitForTask(task)
+    assert met.value.reason == "no" and task.info.state == "error" and ons(lab) == before
+    plan(lab, "delay", seconds=0.2, when="task", method="PowerOnVM_Task")
+    began = time.monotonic()
+    task = lab.vm("vm-r").PowerOnVM_Task()
+    assert time.monotonic() - began < 0.15  # the call itself is answered at once
+    WaitForTask(task)
+    assert time.monotonic() - began > 0.2 and ons(lab) == before + 1
+
+
 def test_a_delay_and_an_answer_that_trickles(lab: Rig) -> None:
     for how in ("delay", "trickle"):
         plan(lab, how, seconds=0.15, method="CurrentTime")
@@ -243,6 +259,7 @@ def test_a_restart_that_takes_a_while_answers_503_and_wakes_long_polls(lab: Rig)
     [
         {"how": "explode"},
         {"how": "drop", "when": "during"},
+        {"how": "drop", "when": "task"},
         {"how": "drop", "skip": -1},
         {"how": "drop", "probability": 0},
         {"how": "fault"},

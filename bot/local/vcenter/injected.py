@@ -16,7 +16,8 @@ fault     the vim fault ``fault`` with ``text`` and ``fields``
 restart   vCenter restarts: no session, view or filter is left, all connections are closed, tasks go on
 ========= ===============================================================================================
 
-``when`` is ``before`` the call is carried out or ``after`` it: ``drop`` after is the lost reply.
+``when`` is ``before`` the call is carried out or ``after`` it: ``drop`` after is the lost reply. A ``fault`` or ``delay`` may also come
+in its ``task``: the call goes well, and the task fails in the end, having changed nothing, or takes ``seconds`` longer.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Injection:
     """One plan."""
 
     how: str  # see above
-    when: str = "before"  # or after
+    when: str = "before"  # or after, or task
     method: str = ""  # name on the wire, "changing", "connect" or "versions"; empty: any method
     user: str = ""  # login; empty: whoever
     vm: str = ""  # name, instance UUID or managed object id of the VM that it is made on; empty: whatever it is made on
@@ -59,8 +60,10 @@ class Injection:
         """ValueError for a plan that makes no sense."""
         if self.how not in HOWS:
             raise ValueError(f"how is one of {', '.join(HOWS)}")
-        if self.when not in ("before", "after"):
-            raise ValueError("when is before or after")
+        if self.when not in ("before", "after", "task"):
+            raise ValueError("when is before, after or task")
+        if self.when == "task" and self.how not in ("fault", "delay"):
+            raise ValueError("a task can have a fault or a delay")
         if self.skip < 0 or self.count < 0 or self.seconds < 0 or not 0 < self.probability <= 1:
             raise ValueError("skip, count and seconds are 0 or more, probability is above 0 and at most 1")
         if (self.how == "fault") != bool(self.fault):
@@ -85,10 +88,20 @@ class Injection:
             given.setdefault("object", this)
         return Refusal(kind(**given), self.text)
 
+    def instead(self, this: Ref, work: Callable[[], Any]) -> Callable[[], Any]:
+        """What a task on ``this`` does in place of ``work``."""
+
+        def fail() -> None:
+            raise self.refusal(this)
+
+        return fail if self.how == "fault" else work
+
     def meant(self, method: str, user: str, changing: bool, vm: Callable[[], tuple[str, ...]]) -> bool:
         """Is a call of this kind the one? ``vm``: by which names the object of the call goes."""
         if self.method in (CONNECT, VERSIONS) or method in (CONNECT, VERSIONS):
             return self.method == method
+        if self.when == "task" and not method.endswith("_Task"):
+            return False
         right = not self.method or self.method == method or (self.method == CHANGING and changing)
         return right and (not self.user or self.user == user) and (not self.vm or self.vm in vm())
 

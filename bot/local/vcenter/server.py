@@ -184,7 +184,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """The reply to ``call``; Refusal for a fault that is injected. Dropped if there is none."""
         if injected is not None and injected.when == "before" and (early := self._suffer(injected, call)) is not None:
             return early
-        reply = self._held(call, session)
+        reply = self._held(call, session, injected)
         if injected is not None and injected.when == "after" and (late := self._suffer(injected, call)) is not None:
             return late
         return reply
@@ -227,7 +227,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Dropped
         return how != "up"
 
-    def _held(self, call: wire.Call, session: Session | None) -> Reply:
+    def _held(self, call: wire.Call, session: Session | None, injected: Injection | None) -> Reply:
         bot = session is not None and session.user == self.server.api.world.settings.bot_user
         when = self.server.hold.count() if bot and call.method in MUTATING else None
         end = "go"
@@ -235,16 +235,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             end = self.server.hold.wait(call.method, call.this._moId, self._gone)
             if end == "drop":
                 raise Dropped
-        answer = self._execute(call, session)
+        answer = self._execute(call, session, injected)
         if when == "after":
             end = self.server.hold.wait(call.method, call.this._moId, self._gone)
         if end != "go":
             raise Dropped
         return answer
 
-    def _execute(self, call: wire.Call, session: Session | None) -> Reply:
+    def _execute(self, call: wire.Call, session: Session | None, injected: Injection | None) -> Reply:
         api = self.server.api
         with api.inventory.lock:
+            api.world.tasks.meddled = injected if injected is not None and injected.when == "task" else None
             try:
                 value, kind, fresh = api.call(call, session)
                 return 200, wire.response(call.method, value, kind, call.version), fresh
@@ -254,6 +255,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 logging.getLogger(__name__).exception("%s failed", call.method)
                 self.server.mistakes.append(error)
                 return 500, wire.fault(vmodl.fault.SystemError(reason=repr(error)), repr(error), call.version), None
+            finally:
+                api.world.tasks.meddled = None  # a call that made no task leaves nothing to the next
 
     def _gone(self) -> bool:
         """Has the client closed the connection? It sends nothing while it waits, so readable means closed."""

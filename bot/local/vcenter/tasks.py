@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.local.clock import Clock, Timers
+from bot.local.vcenter.injected import Injection
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.vmomi import Ref, Refusal, support, vim, vmodl
@@ -33,6 +34,9 @@ class Tasks:
         self._cancelled: set[str] = set()
         self._random = random.Random(settings.seed)
         self._stop = threading.Event()
+        self.meddled: Injection | None = (
+            None  # what is to befall the next task; set and read within the inventory's lock
+        )
 
     def stop(self) -> None:
         """End the pauses of running tasks: what has not begun fails."""
@@ -61,7 +65,10 @@ class Tasks:
             task = self.inventory.add(vim.Task, moid, info=info)
             self.busy[vm.moid] = moid
             vm.props["recentTask"] = [*(vm.props.get("recentTask") or [])[-4:], task.ref]
+            meddled, self.meddled = self.meddled, None
         latency = self._latency() if seconds is None else seconds
+        if meddled is not None:
+            latency, work = latency + meddled.seconds, meddled.instead(vm.ref, work)
         if self.settings.threads:
             threading.Thread(target=self._run, args=(task, vm, work, latency), name=moid, daemon=True).start()
         else:
