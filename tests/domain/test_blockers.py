@@ -161,3 +161,10 @@ def test_a_machine_that_got_slower_is_told_at_once_that_the_time_does_not_hold_i
     assert any("too little" in n.reason for n in world.told(NewsKind.ASK_WINDOW, "ada"))
     world.pass_time(9 * HOUR, 5 * MIN)
     assert "shutdown" not in world.acts("vm-python")
+
+
+def test_what_goes_by_itself_is_waited_for_a_minute_though_a_time_was_just_agreed() -> None:
+    world = blocked("vm-r is busy: a backup runs on it")
+    assert not world.told(NewsKind.BLOCKED)
+    world.pass_time(2 * MIN)
+    assert len(world.told(NewsKind.BLOCKED, "bob")) == 1

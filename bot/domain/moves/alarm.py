@@ -1,7 +1,7 @@
 """A machine that is off because of us, and stays off longer than planned: its owners are told why, once, and when it is on again.
 
 Called by ``settle`` for each move under way, whatever the look shows. Three causes: nobody can look (vCenter or the host is away), somebody
-paused all acting, or vCenter takes longer, or answers "again". It begins nothing and undoes nothing.
+paused all acting, vCenter waits for an answer about the machine, or takes longer, or answers "again". It begins nothing and undoes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.domain.draft import Draft
 from bot.domain.model import BOT, Machine, Move, MoveState, Power
 from bot.domain.moves.calls import tell
 from bot.domain.moves.common import Round
-from bot.domain.news import News, NewsKind
+from bot.domain.news import ADMINS, News, NewsKind
 
 BLIND = timedelta(seconds=90)
 """Without a look for that long, owners are told: a look that is only late is no news."""
@@ -22,7 +22,7 @@ BLIND = timedelta(seconds=90)
 HELD_UP = timedelta(minutes=5)
 """Off for that long, and longer than a restart of the machine usually takes, owners are told."""
 
-UNSEEN, HIDDEN, PAUSED, AGAIN = "unseen", "hidden", "paused", "again"
+UNSEEN, HIDDEN, PAUSED, AGAIN, QUESTION = "unseen", "hidden", "paused", "again", "question"
 """Causes, as ``Move.alarmed`` keeps them; unseen: vCenter does not answer, hidden: it does, and cannot see the machine."""
 
 MAY_BE_OFF = frozenset({MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING})
@@ -33,7 +33,9 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
     """Notice that nobody can look, and tell the owners what it means for their machine."""
     power = ctx.sight.power(machine.uuid)
     move = _looked(draft, number, power)
-    if power is Power.ON:
+    # Paused while its guest goes down: that it will stay off is said before it is.
+    goes = draft.paused and move.state in (MoveState.STOPPING, MoveState.UNDOING) and move.off_at is None
+    if power is Power.ON and not goes:
         if move.alarmed:
             _clear(draft, machine, move)
         return
@@ -45,8 +47,10 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
     move = replace(move, alarmed=(*move.alarmed, cause))
     draft.put(move)
     draft.log(BOT, f"move.{cause}", f"m{number}", "its owners are told that it stays off")
-    for to in machine.owners:
-        draft.tell(News(NewsKind.STAYS_OFF, to, key=f"off:{number}:{cause}", move=move, machine=machine))
+    reason = seen.question if cause == QUESTION and (seen := ctx.sight.machine(machine.uuid)) is not None else ""
+    for to in (*machine.owners, *((ADMINS,) if cause == QUESTION else ())):
+        news = News(NewsKind.STAYS_OFF, to, key=f"off:{number}:{cause}", move=move, machine=machine, reason=reason)
+        draft.tell(news)
     tell(draft, move)
 
 
@@ -67,10 +71,13 @@ def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power 
     if not (move.was_on or move.wants_on):
         return ""
     off = move.off_at is not None
-    if draft.paused and off and move.state in MAY_BE_OFF | {MoveState.STUCK}:
+    if draft.paused and (off or move.shutdown_at is not None) and move.state in MAY_BE_OFF | {MoveState.STUCK}:
         return PAUSED
     if move.state not in MAY_BE_OFF:
         return ""
+    seen = ctx.sight.machine(machine.uuid)
+    if seen is not None and seen.question and QUESTION not in move.alarmed:
+        return QUESTION
     if power is None:
         return UNSEEN if move.blind_since is not None and draft.now - move.blind_since >= BLIND else ""
     if move.alarmed:
@@ -82,6 +89,6 @@ def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power 
 def _clear(draft: Draft, machine: Machine, move: Move) -> None:
     """It is on: what its owners were told is not true any more."""
     for cause in move.alarmed:
-        for to in machine.owners:
+        for to in (*machine.owners, *((ADMINS,) if cause == QUESTION else ())):
             draft.tell(News(NewsKind.ON_AGAIN, to, key=f"off:{move.number}:{cause}", move=move, machine=machine))
     draft.put(replace(move, alarmed=()))

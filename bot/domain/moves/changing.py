@@ -46,7 +46,7 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     if power is Power.ON and (done := caught_up(draft, ctx, move)) is not None:
         starting(draft, ctx, machine, tell(draft, done), power)
         return
-    if power is Power.ON:
+    if power is not Power.OFF:  # one that is suspended was started, too
         dropped = step(
             draft,
             move,
@@ -57,7 +57,7 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         bar(draft, move, "somebody started it meanwhile")
         tell(draft, dropped)
         return
-    if power is not Power.OFF or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+    if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return
     c = move.call
     if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED:

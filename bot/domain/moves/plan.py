@@ -184,6 +184,7 @@ def _in_the_way(
     if move.blocked_since is None:
         move = replace(move, blocked_since=draft.now)
         draft.put(move)
+    lately = lately and any(blockers.mender(why) is not blockers.Mender.NOBODY for why in found)
     if blockers.lasting(seen) or not _may_heal(draft, ctx, seen, move, lately=lately):
         return blockers.tell(draft, machine, move, found)
     return move

@@ -39,8 +39,8 @@ from bot.domain.news import ADMINS, News, NewsKind
 
 
 def starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
-    """Power-on asked: seen on, refused, or asked again."""
-    if power is Power.ON:
+    """Power-on asked: seen on (also if somebody has suspended it since), refused, or asked again."""
+    if power is not Power.OFF:
         at, since = _when_on(draft, ctx, move)
         _learn(draft, ctx, machine, move, since)
         on = step(draft, move, On.SEEN_ON, on_at=draft.now, steps=journal(move, at, "on", since=since))
@@ -143,7 +143,7 @@ def _finish(draft: Draft, ctx: Round, move: Move, event: On) -> None:
 
 def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
     """Power-on asked again with growing pauses, without end; seen on, it is mended."""
-    if power is Power.ON:
+    if power is not Power.OFF:
         bar(draft, move, move.reason)
         steps = journal(move, draft.now, "on")
         over = tell(draft, step(draft, move, On.MENDED, reason=move.reason, on_at=draft.now, steps=steps))

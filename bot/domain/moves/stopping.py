@@ -57,7 +57,9 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         if ctx.acting and _begun(draft, move) and not waits(draft, move) and seen_since(draft, ctx, move):
             step(draft, move, On.AGAIN, why="asked again", changed=move.changed, **call(draft, move, c.kind, ctx.run))
     elif late:
-        _hangs(draft, ctx, machine, move, hard=agreement is not None and agreement.hard)
+        # Switching off what somebody has suspended would lose its memory: nobody agreed to that.
+        hard = agreement is not None and agreement.hard and power is not Power.SUSPENDED
+        _hangs(draft, ctx, machine, move, hard=hard)
 
 
 def _begun(draft: Draft, move: Move) -> bool:

@@ -43,7 +43,7 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
     if power is Power.OFF:
         _undo_off(draft, ctx, machine, move)
         return
-    if power is not Power.ON or in_flight(move, ctx.run):
+    if in_flight(move, ctx.run):
         return
     since = move.shutdown_at or move.changed
     if move.off_at is not None or ctx.sight.started_after(move.machine, since):
@@ -54,7 +54,7 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
         tell(draft, dropped)
         if not _ours_there(draft, ctx, move):
             went_back(draft, dropped)
-    elif ctx.acting and (found := _new_window(draft, ctx, machine, move)) is not None:
+    elif ctx.acting and power is Power.ON and (found := _new_window(draft, ctx, machine, move)) is not None:
         move = draft.moves[move.number]
         steps = journal(move, draft.now, "stopping")
         again = step(draft, move, On.NEW_WINDOW, undo=False, reason="", shutdown_at=draft.now, steps=steps, **found)

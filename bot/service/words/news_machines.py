@@ -520,6 +520,15 @@ def stays_off(t: Telling) -> Reply:
             return _stays_paused(t, at)
         case ("unseen" | "hidden",):
             return _stays_unseen(t, m, at)
+        case ("question",):
+            return say(
+                head(
+                    f"{t.vm} does not go on with its restart: vCenter waits for an answer about it",
+                    why_tail(t.item.reason),
+                ),
+                ln("Whoever may answer it in vCenter can mend that. I go on by myself then."),
+                ln(at) if at else None,
+            )
         case _ if m.call is not None and m.call.by_hand:
             return say(
                 head(f"{t.vm} is off longer than planned: it waits for an admin's hand"),
@@ -537,8 +546,20 @@ def stays_off(t: Telling) -> Reply:
 
 def _stays_paused(t: Telling, at: list[Part]) -> Reply:
     who, reason = paused_by(t.books.paused)
+    by: Part = Name(who) if who else "an admin"
+    if t.move is not None and t.move.off_at is None:
+        return say(
+            head(
+                f"{t.vm} was asked to shut down, and once it is off it stays off for now: ",
+                by,
+                " has paused all restarts.",
+            ),
+            because(reason),
+            ln("I start it as soon as an admin resumes."),
+            ln(f"Sooner: start {t.vm} in vCenter once it is off. I see that and leave it on."),
+        )
     return say(
-        head(f"{t.vm} is off and stays off for now: ", Name(who) if who else "an admin", " has paused all restarts."),
+        head(f"{t.vm} is off and stays off for now: ", by, " has paused all restarts."),
         because(reason),
         ln(at, "I start it as soon as an admin resumes."),
         ln(f"Sooner: start {t.vm} in vCenter. I see that and leave it on."),
