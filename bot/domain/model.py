@@ -141,7 +141,6 @@ class Machine:
     name: str  # as last seen
     vcenter: str  # the [vcenter.NAME] it lives in
     owners: tuple[PersonId, ...]  # who may request for it and agree to restarts; never empty
-    host: str = ""  # the id of the host on which it was last seen: it can have that one's cards alone; "" not known
     missing: int = 0  # complete looks in a row in which it was missing (two: gone)
     gone: bool = False  # missing in two complete looks
     reservation_before: int | None = None  # MB of memory reservation before the first card was put on; None: nothing on
@@ -154,6 +153,7 @@ class Machine:
     restored: datetime | None = (
         None  # when the books were put back from a copy, if it was not seen on since; None: it was
     )
+    host: str = ""  # the id of the host on which it was last seen: it can have that one's cards alone; "" not known
 
 
 class RequestState(StrEnum):

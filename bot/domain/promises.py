@@ -36,11 +36,12 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
+from bot.domain.near import host_of, near
 from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
-from bot.domain.slots import booked, card_name, has_kind, open_of, rivals
+from bot.domain.slots import Places, booked, card_name, has_kind, open_of, rivals
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -171,18 +172,19 @@ class _Play:
         self.takes: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
         self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
         self._all = line(books)
-        self._lines: dict[str, _Line] = {}  # by kind
+        self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
+        self._near: dict[str, Places] = {}  # what concerns each host
 
     def promise(self, request: Request) -> Promise:
         """See :func:`promise`."""
         mine = {h.slot for h in self.books.holds if h.label == str(request.number)}
         if mine:  # offered: these are kept for it
-            frees = [f for f in self._frees(request.kind, str(request.number)) if f.slot in mine]
+            frees = [f for f in self._frees(request, str(request.number)) if f.slot in mine]
             likely, worst = sorted(frees, key=_by_time), sorted(f.latest for f in frees)
         else:
             likely, worst = self._after_those_ahead(request)
         if len(likely) < request.count or len(worst) < request.count:
-            broken = any(c.aside for c in self.books.cards.values() if has_kind(c, request.kind))
+            broken = any(c.aside for c in self._there(request.machine).cards.values() if has_kind(c, request.kind))
             return Promise(None, None, "aside" if broken else "none")
         counted = likely[: request.count]
         last = max(counted, key=lambda f: f.likely)
@@ -209,7 +211,7 @@ class _Play:
     def _after_those_ahead(self, request: Request) -> tuple[list[_Free], list[datetime]]:
         """What is free, likely and at worst, when everybody was served who goes before: those who asked before, and all to whom
         something is offered."""
-        played = self._line(request.kind)
+        played = self._line(request)
         at = bisect_left(played.keys, _key(request))
         for other in played.requests[len(played.likely) - 1 : at]:
             played.likely.append(self._serve_likely(played.likely[-1], other))
@@ -220,21 +222,33 @@ class _Play:
                 likely, worst = self._serve_likely(likely, other), self._serve_worst(worst, other)
         return likely, worst
 
-    def _line(self, kind: str) -> _Line:
-        if kind not in self._lines:
-            frees = self._frees(kind)
+    def _there(self, machine: MachineId) -> Places:
+        """What concerns the host of a machine: it can have no other cards."""
+        host = host_of(self.books, machine)
+        if host not in self._near:
+            self._near[host] = near(self.books, machine) or self.books
+        return self._near[host]
+
+    def _line(self, request: Request) -> _Line:
+        key = request.kind, host_of(self.books, request.machine)
+        if key not in self._lines:
+            frees = self._frees(request)
             likely, worst = sorted(frees, key=_by_time), sorted(f.latest for f in frees)
-            self._lines[kind] = _Line([r for r in self._all if r.kind == kind], [likely], [worst])
-        return self._lines[kind]
+            there = self._there(request.machine).requests
+            mine = [r for r in self._all if r.kind == request.kind and r.number in there]
+            self._lines[key] = _Line(mine, [likely], [worst])
+        return self._lines[key]
 
-    def _frees(self, kind: str, label: str = "") -> list[_Free]:
-        """When each card of a kind is expected to be free for a label ("": for those in line)."""
-        found = [f for slot in open_of(self.books, kind) if (f := self.free(slot, label)) is not None]
-        return found if found else [f for slot in self._other_size(kind) if (f := self.free(slot, label)) is not None]
+    def _frees(self, request: Request, label: str = "") -> list[_Free]:
+        """When each card that a request could have is expected to be free for a label ("": for those in line)."""
+        there, kind = self._there(request.machine), request.kind
+        found = [f for slot in open_of(there, kind) if (f := self.free(slot, label)) is not None]
+        other = () if found else self._other_size(there, kind)
+        return found or [f for slot in other if (f := self.free(slot, label)) is not None]
 
-    def _other_size(self, kind: str) -> list[SlotId]:
+    def _other_size(self, there: Places, kind: str) -> list[SlotId]:
         """Of vGPU cards that are all booked in other sizes: the parts that are lent now; a card is free for this size with its last one."""
-        cards = [c for c in self.books.cards.values() if has_kind(c, kind) and c.aside is None]
+        cards = [c for c in there.cards.values() if has_kind(c, kind) and c.aside is None]
         last: list[SlotId] = []
         for card in cards:
             lent = [

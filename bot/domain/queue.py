@@ -17,7 +17,6 @@ from bot.domain.draft import Draft
 from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
-    Books,
     Card,
     LeaseState,
     Length,
@@ -33,9 +32,10 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
+from bot.domain.near import Near, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.slots import card_name, has_kind, kinds_of, open_of, parts, rivals
+from bot.domain.slots import Places, card_name, has_kind, kinds_of, open_of, parts, rivals
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
@@ -76,10 +76,15 @@ def line(books: Requests) -> list[Request]:
     return sorted((r for r in books.requests.values() if r.state in WAITING), key=lambda r: (r.asked, r.number))
 
 
-def place(books: Requests, request: Request) -> int:
-    """Place in the line of its kind, from 1; 0 if it is not in line."""
-    numbers = [r.number for r in line(books) if r.kind == request.kind]
+def place(books: Places, request: Request) -> int:
+    """Place in the line of its kind, on the host of its machine, from 1; 0 if it is not in line."""
+    numbers = [r.number for r in line_of(books, request)]
     return numbers.index(request.number) + 1 if request.number in numbers else 0
+
+
+def line_of(books: Places, request: Request) -> list[Request]:
+    """Those who want the same as a request, itself among them, in order: its kind, of the host of its machine."""
+    return [r for r in line(books) if r.kind == request.kind and meet(books, r.machine, request.machine)]
 
 
 def kinds(books: Requests) -> list[str]:
@@ -125,7 +130,7 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     if length > policy.longest_in_all:
         limit = limit_words(policy.longest_in_all)
         raise TooLong(limit=limit, text=limit_words(length), instead=f"for {limit}")
-    if length > policy.longest and contended(draft, kind):
+    if length > policy.longest and contended(draft, kind, wanted.machine):
         limit = limit_words(policy.longest)
         raise TooLong(limit=f"{limit} while others wait", text=limit_words(length), instead=f"for {limit}")
     waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
@@ -256,23 +261,29 @@ def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> 
     draft.tell(News(kind, request.person, key=key, request=request, machine=machine, **facts))
 
 
-def waiters(books: Books | Draft, kind: str) -> list[Request]:
+def waiters(books: Places, kind: str, machine: MachineId = "") -> list[Request]:
     """Those who wait for what a device of this kind is of, and would take it now: in line and not resting. For a vGPU also those who
-    want another size of its card."""
+    want another size of its card.
+
+    :param machine: only what its host has, and who waits there; "" all
+    """
+    books = near(books, machine) or books
     wanted = rivals(books, kind)
     return [r for r in line(books) if r.kind in wanted and r.rest is None]
 
 
-def contended(books: Books | Draft, kind: str) -> bool:
-    """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free."""
+def contended(books: Places, kind: str, machine: MachineId = "") -> bool:
+    """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free. ``machine``: as in ``waiters``."""
+    books = near(books, machine) or books
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
     wanted = ((k, _wanted(books, k)) for k in rivals(books, kind))
     return any(n > sum(1 for s in _good(books, k) if s not in had) for k, n in wanted if n)
 
 
-def shortage(books: Draft, kind: str) -> int:
+def shortage(books: Draft | Near, kind: str, machine: MachineId = "") -> int:
     """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else. One who wants another
-    size of the same cards wants all parts of a card."""
+    size of the same cards wants all parts of a card. ``machine``: as in ``waiters``."""
+    books = near(books, machine) or books
     lacking = _lacking(books, kind)
     for other in rivals(books, kind) - {kind}:
         whole = [len(parts(c, kind)) / len(parts(c, other)) for c in books.cards.values() if has_kind(c, other)]
@@ -280,7 +291,7 @@ def shortage(books: Draft, kind: str) -> int:
     return lacking
 
 
-def _lacking(books: Draft, kind: str) -> int:
+def _lacking(books: Draft | Near, kind: str) -> int:
     coming = 0
     for slot in _good(books, kind):
         holder = books.holder(slot, Turn.HAS)
@@ -290,11 +301,11 @@ def _lacking(books: Draft, kind: str) -> int:
     return _wanted(books, kind) - coming
 
 
-def _wanted(books: Books | Draft, kind: str) -> int:
+def _wanted(books: Places, kind: str) -> int:
     mine = (r for r in line(books) if r.kind == kind and r.rest is None)
     return sum(r.count for r in mine if r.state is RequestState.QUEUED)
 
 
-def _good(books: Books | Draft, kind: str) -> list[SlotId]:
+def _good(books: Places, kind: str) -> list[SlotId]:
     """The slots of a kind that may be lent as the cards are booked now."""
     return [s for s in open_of(books, kind) if (c := books.cards[card_name(s)]).aside is None and not c.doubted]

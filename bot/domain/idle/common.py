@@ -14,6 +14,7 @@ from bot.domain.idle.clocks import quiet_for, whole
 from bot.domain.inside import Nudge, Verdict, Watch
 from bot.domain.leases.common import Round
 from bot.domain.model import Books, Lease, LeaseState, PersonId, Request, SlotId
+from bot.domain.near import host_of
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.queue import contended, waiters
@@ -69,19 +70,20 @@ def answer(watch: Watch, now: datetime) -> str:
 
 
 class Waiting:
-    """Who really waits, looked up once a kind: valid while nobody's place and no hold changes."""
+    """Who really waits, looked up once a kind and host: valid while nobody's place and no hold changes."""
 
     def __init__(self, draft: Draft) -> None:
         """Nothing is looked up yet."""
         self._draft = draft
-        self._of: dict[str, list[Request]] = {}
+        self._of: dict[tuple[str, str], list[Request]] = {}
 
     def first(self, lease: Lease) -> Request | None:
         """The first other person who really waits for a card like those of a lease; None: nobody does."""
-        kind = lease.kind
-        if kind not in self._of:
-            self._of[kind] = waiters(self._draft, kind) if contended(self._draft, kind) else []
-        return next((r for r in self._of[kind] if r.person != lease.person), None)
+        key = lease.kind, host_of(self._draft, lease.machine)
+        if key not in self._of:
+            wanted = contended(self._draft, lease.kind, lease.machine)
+            self._of[key] = waiters(self._draft, lease.kind, lease.machine) if wanted else []
+        return next((r for r in self._of[key] if r.person != lease.person), None)
 
 
 def first_waiter(draft: Draft, lease: Lease) -> Request | None:

@@ -101,7 +101,7 @@ def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     """The quiet devices of a lease go back, as many as are wanted; the others stay."""
     quiet = tuple(s for s in lease.slots if quiet_enough(draft, lease, nudge, s, ctx.policy))
     waits, machine = first_waiter(draft, lease), draft.machines.get(lease.machine)
-    slots = quiet[: max(shortage(draft, lease.kind), 0)]
+    slots = quiet[: max(shortage(draft, lease.kind, lease.machine), 0)]
     if not slots or waits is None or machine is None or machine.gone:
         return
     if ctx.sight.power(machine.uuid) is not Power.ON or not fresh(draft, ctx.sight, machine.uuid):

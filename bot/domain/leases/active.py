@@ -12,6 +12,7 @@ from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.leases.ends import TIME_OVER, end, split
 from bot.domain.lifecycle import On, step
 from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState
+from bot.domain.near import meet
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, not_there
@@ -121,11 +122,15 @@ def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:
     """Whether somebody waits for this one: of all whose time is over, those that do nothing go first, then the longest over."""
-    short = shortage(draft, lease.kind)
+    short = shortage(draft, lease.kind, lease.machine)
     due = [
         x
         for x in draft.leases.values()
-        if x.state is LeaseState.ACTIVE and x.kind == lease.kind and x.end is not None and x.end <= draft.now
+        if x.state is LeaseState.ACTIVE
+        and x.kind == lease.kind
+        and meet(draft, x.machine, lease.machine)
+        and x.end is not None
+        and x.end <= draft.now
     ]
     for other in sorted(due, key=lambda x: (_works(draft, ctx, x), x.end, x.label)):
         if short <= 0:
@@ -147,7 +152,7 @@ def _tell_waiters(draft: Draft, ctx: Round, lease: Lease) -> None:
     if lease.end is None:
         return
     until = lease.end + ctx.policy.running_work
-    for request in waiters(draft, lease.kind):
+    for request in waiters(draft, lease.kind, lease.machine):
         if request.state is RequestState.QUEUED:
             once = f"{request.number}:{lease.label}:{lease.end.isoformat()}"
             news = News(NewsKind.WORK_RUNS, request.person, once=once, request=request, slots=lease.slots, until=until)

@@ -147,7 +147,7 @@ def is_later(draft: Draft, lease: Lease, length: Length, person: Person, policy:
 
 def waiter(draft: Draft, lease: Lease) -> Request | None:
     """The first who really waits for a card like those of a lease; None: nobody does."""
-    waiting = waiters(draft, lease.kind) if contended(draft, lease.kind) else []
+    waiting = waiters(draft, lease.kind, lease.machine) if contended(draft, lease.kind, lease.machine) else []
     return next((r for r in waiting if r.person != lease.person), waiting[0] if waiting else None)
 
 
@@ -233,9 +233,9 @@ def keep_offered(books: Books, lease: Lease, now: datetime) -> bool:
 
     That promises the card to who waits, as soon as a time is known at which it comes out.
     """
-    others = [r for r in waiters(books, lease.kind) if r.person != lease.person]
+    others = [r for r in waiters(books, lease.kind, lease.machine) if r.person != lease.person]
     known = expected_free(books, lease, now) is not None or any(r.machine == lease.machine for r in others)
-    taken = known and bool(others) and contended(books, lease.kind)
+    taken = known and bool(others) and contended(books, lease.kind, lease.machine)
     return keepable(books, lease) and not taken
 
 

@@ -108,7 +108,9 @@ def others_wait(draft: Draft, lease: Lease) -> bool:
         promised = next_lease or offered
         if promised is not None and promised.person != lease.person:
             return True
-    return contended(draft, lease.kind) and any(r.person != lease.person for r in waiters(draft, lease.kind))
+    return contended(draft, lease.kind, lease.machine) and any(
+        r.person != lease.person for r in waiters(draft, lease.kind, lease.machine)
+    )
 
 
 def carries(books: Books | Draft, agreement: Agreement, label: str) -> bool:

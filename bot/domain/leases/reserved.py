@@ -90,7 +90,7 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
     if not ctx.acting:
         return  # it is the bot that does nothing just now
     waited = draft.now - lease.free_since
-    if waited >= policy.reserved_free and contended(draft, lease.kind):
+    if waited >= policy.reserved_free and contended(draft, lease.kind, lease.machine):
         end(draft, lease, On.NOT_USED, "the card lay free for 24 hours and others wait", rest=no_window(draft.now))
         return
     for warn in policy.reserved_warn:

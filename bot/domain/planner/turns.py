@@ -19,6 +19,7 @@ from bot.domain.model import (
     Request,
     RequestState,
 )
+from bot.domain.near import meet
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.holds import reserve
 from bot.domain.planner.spots import People, Spot, spots, window_known
@@ -33,15 +34,17 @@ LONG = timedelta(days=365)
 
 def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
     """Give turns: for each kind, go down the line and serve while the devices suffice."""
-    blocked: set[str] = set()
+    blocked: list[Request] = []  # those whose turn it is and for whom too little is there
     kept: set[str] = set()  # cards on which those who wait for a whole one, or for another size, count
     away: list[Request] = []
     for request in line(draft):
-        if request.state is not RequestState.QUEUED or request.kind in blocked or request.rest is not None:
+        if request.state is not RequestState.QUEUED or request.rest is not None:
+            continue
+        if any(r.kind == request.kind and meet(draft, r.machine, request.machine) for r in blocked):
             continue
         found = [s for s in spots(draft, sight, request) if card_name(s.slot) not in kept][: request.count]
         if len(found) < request.count:
-            blocked.add(request.kind)  # all or nothing, and nobody passes
+            blocked.append(request)  # all or nothing, and nobody passes: on its own host
             kept |= _counts_on(draft, sight, request, found)
             continue
         if window_known(draft, sight, request) or all(s.here for s in found):
@@ -51,10 +54,11 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             continue
         else:
             _offer(draft, sight, request, found, people, policy)
-        for passed in (r for r in away if r.kind == request.kind):
+        gone_past = [r for r in away if r.kind == request.kind and meet(draft, r.machine, request.machine)]
+        for passed in gone_past:
             why = f"outside working hours, so #{request.number} went first"
             step(draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
-        away = [r for r in away if r.kind != request.kind]
+        away = [r for r in away if r not in gone_past]
 
 
 def _counts_on(draft: Draft, sight: Sight, request: Request, found: list[Spot]) -> set[str]:
@@ -87,6 +91,8 @@ def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: Peopl
     behind = line(draft)
     for other in behind[behind.index(request) + 1 :]:
         if other.state is not RequestState.QUEUED or other.kind != request.kind or other.rest:
+            continue
+        if not meet(draft, other.machine, request.machine):
             continue
         if len(spots(draft, sight, other)) < other.count:
             return False  # nobody passes that one either

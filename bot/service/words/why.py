@@ -18,7 +18,7 @@ from bot.domain.model import (
     RestWhy,
     SlotId,
 )
-from bot.domain.queue import line, place
+from bot.domain.queue import line, line_of, place
 from bot.domain.slots import card_name, has_kind
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.answers import (
@@ -314,7 +314,7 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
     are = "are" if mine else "is"
     several = sum(r.person == request.person for r in line(scene.books)) > 1
     number: Part = [" with ", label_ref(str(request.number))] if several else None
-    ahead = [r for r in line(scene.books) if r.kind == request.kind][: max(at - 1, 0)]
+    ahead = line_of(scene.books, request)[: max(at - 1, 0)]
     if not ahead:
         return head(who, f" {are} first in line", number, f" for {wanted(request)} since ", When(request.asked), ".")
     more = f" after {len(ahead) - 2} others" if len(ahead) > 2 else ""
