@@ -171,3 +171,24 @@ def test_a_task_is_refused_cancelling(lab: Rig) -> None:
     with pytest.raises(vmodl.fault.NotSupported):
         task.CancelTask()
     WaitForTask(task)
+
+
+def test_hosts_of_several_clusters_and_one_that_stands_alone() -> None:
+    hosts = (host("direct", cluster="one"), host("direct", name="esx-02", vms="x", cluster="two"),
+             host("shared", name="esx-03", vms="y", cluster=""), host("direct", name="esx-04", vms="z", cluster="one"))  # fmt: skip
+    with rig(hosts=hosts) as lab:
+        parents = {p.name: p for p in lab.view(vim.ComputeResource)}
+        told = {name: [h.name for h in p.host] for name, p in parents.items()}
+        assert told == {"one": ["esx-01", "esx-04"], "two": ["esx-02"], "esx-03": ["esx-03"]}
+        assert [isinstance(p, vim.ClusterComputeResource) for p in parents.values()] == [True, True, False]
+        assert {h.name: h.parent.name for h in lab.view(vim.HostSystem)}["esx-03"] == "esx-03"
+        assert lab.vm("y").resourcePool.owner.name == "esx-03" and [v.name for v in parents["two"].resourcePool.vm] == [
+            "x"
+        ]
+        alone = parents["esx-03"].environmentBrowser
+        assert "grid_t4-8q" in [t.vgpu for t in alone.QueryConfigTarget(None).sharedGpuPassthroughTypes]
+        with pytest.raises(vmodl.fault.InvalidArgument):
+            alone.QueryConfigTarget(parents["one"].host[0])
+        assert lab.vm("y").environmentBrowser.QueryConfigTarget(parents["esx-03"].host[0]).pciPassthrough == []
+        lab.post("vm/x/migrate", host="esx-04")
+        assert lab.vm("x").runtime.host.name == "esx-04" and lab.vm("x").resourcePool.owner.name == "one"

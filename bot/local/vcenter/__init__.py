@@ -14,7 +14,7 @@ there at first; ``hands`` (and ``hands_hosts``, ``foreign``) what admins and fat
 **A rig of one's own**: ``Settings(hosts=(HostRig("esx-01", cards=(CardRig("0000:3b:00.0", "T4", label="t4-pool"),), vms=("a",)),
 HostRig("esx-02", cards=(CardRig("0000:3b:00.0", "T4", mode="shared"),), vms=("b",), policy="consolidation", hardware="vmx-21")))``.
 ``mode`` is direct (whole cards, fixed or dynamic), shared (vGPUs) or none. Several parts of a card in one VM want
-``hardware="vmx-20"`` or later. Addresses may be equal on two hosts; what is a host's own is in ``world.metals[moid]``: ``bound``
+``hardware="vmx-20"`` or later; ``cluster=""`` is a host that stands alone. Addresses may be equal on two hosts; what is a host's own is in ``world.metals[moid]``: ``bound``
 (PCI id -> VM's moid), ``parts`` (PCI id -> vGPUs), ``system_id``, ``cards``. ``world.metal``, ``world.bound``, ``world.host`` are
 the first host's. A VM's devices are named by words, see ``devices.word``: ``0000:3b:00.0``, ``dynamic 10de:1eb8 t4-pool``,
 ``vgpu grid_t4-8q``; a guest's hardware by PCI id, or ``grid_t4-8q@0000:3b:00.0#13000`` (profile, card, device key).

@@ -265,7 +265,7 @@ class Api(Access):
         if host is not None:
             self.inventory.node(host)
         if self.recording is None:
-            return self.world.config_target(host)
+            return self.world.config_target(host, this)
         targets = self.recording.targets
         moid = host._moId if host is not None else next(iter(targets), "")
         if moid not in targets:

@@ -183,6 +183,9 @@ class Hands(HostHands):
                 raise ValueError(f"{name} is not off")
             world.tasks.check_free(vm)
             vm.props["runtime"].host = to.ref
+            home = rig.home_of(world.inventory, to.moid)
+            vm.props["environmentBrowser"] = home["environmentBrowser"]
+            vm.props["resourcePool"] = home["resourcePool"] if vm.props["resourcePool"] is not None else None
             rig.members(world.inventory)
             world.journal.add(user, "migrate", world.tag(vm), host=host, cards=words(vm))
             world.inventory.touch(vm)
@@ -236,7 +239,8 @@ class Hands(HostHands):
             if vm.props["runtime"].powerState != "poweredOff":
                 raise ValueError(f"{name} is not off")
             _config(vm).template = template
-            vm.props["resourcePool"] = None if template else vim.ResourcePool("resgroup-10")
+            pool = rig.home_of(world.inventory, world.host_of(vm).moid)["resourcePool"]
+            vm.props["resourcePool"] = None if template else pool
             world.journal.add(user, "template", world.tag(vm), template=template)
             world.inventory.touch(vm)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.local.vcenter.inventory import Inventory, Node
 from bot.local.vcenter.metal import Metal, metal_of
 from bot.local.vcenter.settings import HostRig, Settings
 from bot.local.vcenter.vmomi import DataObject, Ref, support, vim, vmodl
 
-HOST, CLUSTER, VM_FOLDER, BROWSER = "host-9", "domain-c8", "group-v3", "envbrowser-8"
+HOST, VM_FOLDER = "host-9", "group-v3"
 NAMESPACE = uuid.UUID("6f0f9a60-6cde-4bb5-9a0c-2c1c0a7e5a11")  # instance UUIDs are made of names: the same each run
 MMIO = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": "128"}  # room for four T4
 
@@ -74,13 +75,13 @@ def build(inventory: Inventory, settings: Settings, now: datetime) -> list[Metal
     inventory.add(vim.AuthorizationManager, "AuthorizationManager")
     inventory.add(vim.TaskManager, "TaskManager", recentTask=[], maxCollector=0)
     inventory.add(vim.SearchIndex, "SearchIndex")
-    inventory.add(vim.EnvironmentBrowser, BROWSER)
-    _containers(inventory, [vim.HostSystem(host_moid(n)) for n in range(len(settings.hosts))])
+    _containers(inventory)
+    parents = _compute(inventory, settings)
     metals = []
     for number, host in enumerate(settings.hosts):
         moid = host_moid(number)
         metals.append(metal_of(host, moid, settings.host_memory_mb, NAMESPACE))
-        _host(inventory, host, metals[-1], now)
+        _host(inventory, host, (metals[-1], parents[number]), now)
         if host.template:
             add_vm(inventory, Shape(host.template, template=True, host=moid, hardware=host.hardware), now)
         for name in host.vms:
@@ -90,7 +91,7 @@ def build(inventory: Inventory, settings: Settings, now: datetime) -> list[Metal
     return metals
 
 
-def _containers(inventory: Inventory, hosts: list[Ref]) -> None:
+def _containers(inventory: Inventory) -> None:
     datacenter, root = vim.Datacenter("datacenter-2"), vim.Folder("group-d1")
     inventory.add(vim.Folder, "group-d1", name="Datacenters", childEntity=[datacenter], childType=["Datacenter"])
     inventory.add(
@@ -104,27 +105,40 @@ def _containers(inventory: Inventory, hosts: list[Ref]) -> None:
         networkFolder=vim.Folder("group-n6"),
     )
     inventory.add(vim.Folder, VM_FOLDER, name="vm", parent=datacenter, childEntity=[])
-    cluster = vim.ClusterComputeResource(CLUSTER)
-    inventory.add(vim.Folder, "group-h4", name="host", parent=datacenter, childEntity=[cluster])
+    inventory.add(vim.Folder, "group-h4", name="host", parent=datacenter, childEntity=[])
     inventory.add(vim.Folder, "group-s5", name="datastore", parent=datacenter, childEntity=[])
     inventory.add(vim.Folder, "group-n6", name="network", parent=datacenter, childEntity=[])
-    inventory.add(
-        vim.ClusterComputeResource,
-        CLUSTER,
-        name="gpu-cluster",
-        parent=vim.Folder("group-h4"),
-        host=hosts,
-        resourcePool=vim.ResourcePool("resgroup-10"),
-        environmentBrowser=vim.EnvironmentBrowser(BROWSER),
-        datastore=[],
-        network=[],
-    )
-    inventory.add(
-        vim.ResourcePool, "resgroup-10", name="Resources", parent=cluster, owner=cluster, vm=[], resourcePool=[]
-    )
 
 
-def _host(inventory: Inventory, rig: HostRig, metal: Metal, now: datetime) -> None:
+def _compute(inventory: Inventory, settings: Settings) -> list[Ref]:
+    """The clusters, and what stands for a host that is in none; the parent of each host, in their order."""
+    parents: dict[str, Ref] = {}
+    for number, host in enumerate(settings.hosts):
+        word = host.cluster or host.name
+        if word not in parents:
+            kind = vim.ClusterComputeResource if host.cluster else vim.ComputeResource
+            pool, browser = f"resgroup-{10 + 10 * number}", f"envbrowser-{8 + 10 * number}"
+            parent = parents[word] = kind(f"domain-{'c' if host.cluster else 's'}{8 + 10 * number}")
+            inventory.add(vim.EnvironmentBrowser, browser)
+            inventory.add(
+                kind,
+                parent._moId,
+                name=word,
+                parent=vim.Folder("group-h4"),
+                host=[],
+                resourcePool=vim.ResourcePool(pool),
+                environmentBrowser=vim.EnvironmentBrowser(browser),
+                datastore=[],
+                network=[],
+            )
+            inventory.add(vim.ResourcePool, pool, name="Resources", parent=parent, owner=parent, vm=[], resourcePool=[])
+        inventory.node(parents[word]).props["host"].append(vim.HostSystem(host_moid(number)))
+    inventory.nodes["group-h4"].props["childEntity"] = list(parents.values())
+    return [parents[h.cluster or h.name] for h in settings.hosts]
+
+
+def _host(inventory: Inventory, rig: HostRig, place: tuple[Metal, Ref], now: datetime) -> None:
+    metal, parent = place
     host = vim.HostSystem(metal.moid)
     memory = support.long(metal.memory_mb << 20)
     info = vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=str(uuid.uuid5(NAMESPACE, rig.name)))
@@ -132,7 +146,7 @@ def _host(inventory: Inventory, rig: HostRig, metal: Metal, now: datetime) -> No
         vim.HostSystem,
         metal.moid,
         name=rig.name,
-        parent=vim.ClusterComputeResource(CLUSTER),
+        parent=parent,
         vm=[],
         config=vim.host.ConfigInfo(host=host),
         hardware=vim.host.HardwareInfo(
@@ -186,14 +200,14 @@ def vm_config(shape: Shape, now: datetime) -> DataObject:
 
 def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject = None) -> Node:
     """Register a VM that is off; ``config`` replaces the fresh one (clone, re-registration)."""
-    moid = f"vm-{100 + inventory.number()}"
+    moid, home = f"vm-{100 + inventory.number()}", home_of(inventory, shape.host)
     node = inventory.add(
         vim.VirtualMachine,
         moid,
         name=shape.name,
         parent=vim.Folder(VM_FOLDER),
-        resourcePool=None if shape.template else vim.ResourcePool("resgroup-10"),
-        environmentBrowser=vim.EnvironmentBrowser(BROWSER),
+        resourcePool=None if shape.template else home["resourcePool"],
+        environmentBrowser=home["environmentBrowser"],
         config=config or vm_config(shape, now),
         runtime=vim.vm.RuntimeInfo(
             host=vim.HostSystem(shape.host),
@@ -215,6 +229,11 @@ def add_vm(inventory: Inventory, shape: Shape, now: datetime, config: DataObject
     tools_off(node)
     members(inventory)
     return node
+
+
+def home_of(inventory: Inventory, host: str) -> dict[str, Any]:
+    """What a host's VMs have of its cluster: ``resourcePool`` and ``environmentBrowser`` among its properties."""
+    return inventory.node(inventory.nodes[host].props["parent"]).props
 
 
 def summary(vm: Node) -> DataObject:
@@ -249,13 +268,15 @@ def drop_vm(inventory: Inventory, node: Node) -> None:
 def members(inventory: Inventory) -> None:
     """Let folder, pool and hosts list the VMs that are in them now."""
     vms = inventory.of(vim.VirtualMachine)
-    lists = {VM_FOLDER: ("childEntity", vms), "resgroup-10": ("vm", vms)}
-    for host in inventory.of(vim.HostSystem):
-        lists[host.moid] = ("vm", [v for v in vms if v.props["runtime"].host._moId == host.moid])
-    for moid, (prop, members) in lists.items():
-        if (holder := inventory.nodes.get(moid)) is not None:
-            holder.props[prop] = [vm.ref for vm in members]
-            inventory.touch(holder)
+    inside: dict[str, list[Ref]] = {n.moid: [] for n in inventory.of((vim.HostSystem, vim.ResourcePool))}
+    for vm in vms:
+        host = vm.props["runtime"].host._moId
+        for moid in (host, home_of(inventory, host)["resourcePool"]._moId):
+            inside[moid].append(vm.ref)
+    for moid, refs in inside.items():
+        inventory.nodes[moid].props["vm"] = refs
+    inventory.nodes[VM_FOLDER].props["childEntity"] = [vm.ref for vm in vms]
+    inventory.touch(inventory.nodes[VM_FOLDER], *(inventory.nodes[moid] for moid in inside))
 
 
 def tools_off(node: Node) -> None:

@@ -43,6 +43,7 @@ class HostRig:
     template: str = "template-gpu"  # "": none
     hardware: str = "vmx-19"  # hardware version of its VMs
     memory_mb: int = 0  # memory of the host; 0: as the settings say
+    cluster: str = "gpu-cluster"  # that it is in, with all hosts of the same word; "": it stands alone
     rebind: bool = False  # devices change their mode without a reboot
 
 

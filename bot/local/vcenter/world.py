@@ -133,9 +133,16 @@ class World:
         """PCI ids of the first host whose passthrough is in effect."""
         return self.metal.active()
 
-    def config_target(self, host: Ref = None) -> DataObject:
-        """What QueryConfigTarget answers for ``host`` (None: the first): what can be given there, with that host's system id."""
-        node = self.host if host is None else self.inventory.node(host)
+    def config_target(self, host: Ref = None, browser: Ref = None) -> DataObject:
+        """What QueryConfigTarget answers for ``host``: what can be given there, with that host's system id.
+
+        None: the first host of the cluster that ``browser`` is of. Refusal (InvalidArgument) for a host of another one.
+        """
+        hosts = self.inventory.of(vim.HostSystem)
+        mine = [h for h in hosts if rig.home_of(self.inventory, h.moid)["environmentBrowser"] == (browser or h.ref)]
+        node = (mine or hosts)[0] if host is None else self.inventory.node(host)
+        if mine and node not in mine:
+            raise Refusal(vmodl.fault.InvalidArgument(invalidProperty="host"), "The host is not of this cluster.")
         power.check_host(node)
         return self.metals[node.moid].target(self.dynamic, self.settings.busy_listed)
 
