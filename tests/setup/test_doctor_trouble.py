@@ -60,7 +60,14 @@ def settled(report: Report, allowed: set[str]) -> None:
     assert codes <= allowed, report.findings
 
 
-OFTEN = {("versions", "503"), ("Login", "drop"), ("RetrievePropertiesEx", "reset")} | {(m, "fault") for m in READS[1:]}
+OFTEN = {
+    ("versions", "503"),
+    ("Login", "drop"),
+    ("CurrentTime", "reset"),
+    ("RetrievePropertiesEx", "fault"),
+    ("QueryConfigTarget", "fault"),
+    ("HasPrivilegeOnEntities", "fault"),
+}
 """Those that are tried each time; all of them in the long run."""
 ALL = [(m, how) for m in READS for how in ("503", "drop", "reset", "fault") if (m, how) != ("versions", "fault")]
 

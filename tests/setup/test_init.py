@@ -66,10 +66,18 @@ def ask(vcenter: Running, folder: Path, *more: str, password: str = "") -> Resul
     return CliRunner().invoke(app, ["init", *(word for pair in options.items() for word in pair), *more])
 
 
-def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, tmp_path: Path) -> None:
-    told = ask(vcenter, tmp_path)
+@pytest.fixture(scope="module")
+def written(vcenter: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result, int]:
+    """Where a first run wrote, what it said, and how many lines the vCenter's journal had more afterwards."""
+    folder, before = tmp_path_factory.mktemp("first"), len(vcenter.world.journal.since(0))
+    told = ask(vcenter, folder)
     assert told.exit_code == 0, told.output
-    text = (tmp_path / "gpubot.toml").read_text("utf-8")
+    return folder, told, len(vcenter.world.journal.since(0)) - before
+
+
+def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, written: tuple[Path, Result, int]) -> None:
+    folder, told, _ = written
+    text = (folder / "gpubot.toml").read_text("utf-8")
     raw = tomllib.loads(text)
     assert raw["site"]["level"] == "watch"
     assert raw["vcenter"]["lab"]["user"] == vcenter.user
@@ -81,18 +89,17 @@ def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, tmp_path: Pat
     assert "gpubot doctor" in told.output
 
 
-def test_the_settings_load_and_lack_only_what_a_person_must_fill_in(vcenter: Running, tmp_path: Path) -> None:
-    assert ask(vcenter, tmp_path).exit_code == 0
-    settings, mistakes = examine(tmp_path / "gpubot.toml")
+def test_the_settings_load_and_lack_only_what_a_person_must_fill_in(written: tuple[Path, Result, int]) -> None:
+    settings, mistakes = examine(written[0] / "gpubot.toml")
     assert settings is not None
     assert set(settings.vcenter) == {"lab"}
     assert len(mistakes) == 4, mistakes  # two token files, the channel, the admins
     assert all(any(word in line for word in ("token_file", "channel", "admins")) for line in mistakes)
 
 
-def test_machines_that_have_a_card_or_could_take_one_get_their_lines(vcenter: Running, tmp_path: Path) -> None:
-    told = ask(vcenter, tmp_path)
-    lines = (tmp_path / "gpubot-machines.txt").read_text("utf-8")
+def test_machines_that_have_a_card_or_could_take_one_get_their_lines(written: tuple[Path, Result, int]) -> None:
+    folder, told, _ = written
+    lines = (folder / "gpubot-machines.txt").read_text("utf-8")
     assert lines.strip() in told.stdout
     assert (
         "/gpu machine add vm-python owners @ada   # has 1 by address; from the attribute Owner: ada@example.com"
@@ -105,10 +112,8 @@ def test_machines_that_have_a_card_or_could_take_one_get_their_lines(vcenter: Ru
     assert "template-gpu" not in lines
 
 
-def test_nothing_is_changed_in_the_vcenter(vcenter: Running, tmp_path: Path) -> None:
-    before = len(vcenter.world.journal.since(0))
-    assert ask(vcenter, tmp_path).exit_code == 0
-    assert len(vcenter.world.journal.since(0)) == before
+def test_nothing_is_changed_in_the_vcenter(written: tuple[Path, Result, int]) -> None:
+    assert written[2] == 0
 
 
 def test_files_that_are_there_are_kept(vcenter: Running, tmp_path: Path) -> None:
