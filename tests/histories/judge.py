@@ -40,6 +40,7 @@ class Judge:
     def __init__(self) -> None:
         self.found: list[str] = []  # violations
         self.seq = 0  # lines read
+        self.by_us = 0  # of these, written by our user
         self.settings: dict[str, list[str]] = {}  # uuid -> devices in its settings, by the journal
         self.shelf: dict[str, list[str]] = {}  # of machines that are out of the inventory
         self.hosts: dict[str, str] = {}  # machine -> the host that it was last said to be on
@@ -66,6 +67,7 @@ class Judge:
     def _line(self, line: Mapping[str, Any]) -> None:
         verb, uuid, more = line["verb"], line["uuid"], line["details"]
         at, ours = datetime.fromisoformat(line["virtual"]), line["user"] == BOT_USER
+        self.by_us += ours
         if uuid and (host := more.get("host")):
             self.hosts[uuid] = host
         if verb == "card on":

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On
 from bot.domain.model import MoveState, RequestState
+from bot.domain.sight import Sight
 from bot.local.vcenter.inventory import Node
 from bot.local.vcenter.planned import Planned
-from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, FOUR_T4
+from bot.local.vcenter.settings import ADMIN_USER, FOUR_T4
 from bot.local.vcenter.vmomi import Refusal, vim
 from bot.local.vcenter.world import VCENTER
 from tests.histories import rigs
@@ -36,7 +37,21 @@ WINDOWS = (
     "nights even if busy",
 )
 LENGTHS = ("", "", "for 1h", "for 8h", "until tomorrow 12:00")
-PAUSES = (15, 30, 60, 120, 300, 600, 1200, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
+PAUSES = (600, 60, 120, 300, 300, 600, 1200, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
+OVER = frozenset(
+    f"request.{on}"
+    for on in (
+        On.LEFT_LINE,
+        On.UNWANTED,
+        On.BEFORE_PASSED,
+        On.UNTIL_PASSED,
+        On.PERSON_LEFT,
+        On.LEASE_GIVEN_UP,
+        On.LEASE_OVER,
+    )
+) | {"lease.adopt"}
+"""Lines of the ledger after which a number needs no open request: it is over, or it never was one."""
+
 MAX_ROUNDS = 24
 """Of one step of time: what takes longer is cut short."""
 
@@ -54,8 +69,38 @@ class History:
         self.renamed = 0
         self.acts: dict[str, Callable[[int, int], object]] = {name: getattr(self, f"do_{name}") for name in WORDS}
 
-    def play(self, steps: Sequence[Step]) -> None:
+    def open(self, opening: int) -> None:
+        """How it stands when the history begins: who has a card already, and who waits."""
+        if opening == 0:
+            return
+        lent = {"vm-python": 2 if opening > 1 else 1, **({"vm-r": 2} if opening > 1 else {})}
+        for n, (name, count) in enumerate(lent.items()):
+            node = self.site.world.inventory.vm(name)
+            self.site.hands.power(name, "off")
+            for k in range(count):
+                self.put_on(node, 2 * (n + k) if self.site.rig == rigs.SHARED else 2 * n + k)
+            self.site.hands.power(name, "on")
+        self.site.pass_time(60)
+        self.site.round()
+        for name in lent:
+            for slot in self.slots(name):
+                self.say(self.owner(self.uuid(name)), f"adopt {slot}")
+        if opening > 2:
+            kinds = rigs.KINDS[self.site.rig]
+            self.say("carol", f"request 1 {kinds[opening % len(kinds)]} on vm-train restart now")
+        if opening > 3 and any(x.state in OPEN_LEASE for x in self.site.books.leases.values()):
+            label, who = self.lease(opening)
+            self.say(who, f"release #{label} now")
+
+    def slots(self, name: str) -> list[str]:
+        """What sits on a machine and is lent to nobody, as the books call it."""
+        site, uuid = self.site, self.uuid(name)
+        sight, held = Sight(site.books, site.store.last_look(), {}), {h.slot for h in site.books.holds}
+        return [s for s in sight.slots() if sight.there(s, uuid) and s not in held]
+
+    def play(self, steps: Sequence[Step], opening: int = 0) -> None:
         """All of them, and the rest."""
+        self.open(opening)
         for n, (word, a, b) in enumerate(steps):
             try:
                 self.acts[word](a, b)
@@ -204,12 +249,9 @@ class History:
 
     def do_adopt(self, a: int, b: int) -> None:
         """A card that sits on a machine becomes its owner's."""
-        names = {m.uuid: m.name for m in self.site.books.machines.values()}
-        for uuid, cards in sorted(self.site.judge.settings.items()):
-            if cards and uuid in names:
-                card = next(c.name for c in self.site.books.cards.values() if c.pci == cards[a % len(cards)])
-                self.say(self.owner(uuid), f"adopt {card}")
-                return
+        name = self.machine(a)
+        if slots := self.slots(name):
+            self.say(self.owner(self.uuid(name)), f"adopt {slots[b % len(slots)]}")
 
     # ---- the world
 
@@ -246,6 +288,7 @@ class History:
 
     def put_on(self, node: Node, n: int) -> None:
         """By hand: a card that no machine of its host names, or what names no card."""
+        self.site.read_journal()
         cards, hands = self.site.world.metal_of(node).cards, self.site.hands
         card = cards[n % len(cards)]
         if card.offers:
@@ -518,7 +561,7 @@ class History:
         """What changes when something changes."""
         books = self.site.books
         return (
-            sum(e["user"] == BOT_USER for e in self.site.world.journal.since(0)),
+            self.site.judge.by_us,
             tuple(sorted((m.number, m.state) for m in books.moves.values())),
             tuple(sorted((x.label, x.state) for x in books.leases.values())),
         )
@@ -531,7 +574,7 @@ class History:
         over = {
             int(line.about.lstrip("#"))
             for line in site.store.ledger(limit=5000)
-            if line.what.startswith("request.") and line.about.lstrip("#").isdigit()
+            if line.what in OVER and line.about.lstrip("#").isdigit()
         }
         site.judge.rest(site.books, on, over)
         if site.store.pending() and not site.voice.errors:
@@ -539,9 +582,9 @@ class History:
 
 
 WEIGHTS = {
-    "wait": 12, "request": 9, "release": 5, "answer": 4, "window": 4, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
-    "power": 5, "device": 3, "life": 3, "back": 2, "state": 3, "host": 2, "card": 2, "guest": 4,
-    "fault": 5, "refuse": 2, "odd": 5, "away": 2, "lag": 1, "kill": 6,
+    "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
+    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "card": 1, "guest": 3,
+    "fault": 5, "refuse": 2, "odd": 5, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""
 

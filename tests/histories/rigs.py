@@ -19,7 +19,9 @@ FIXED, DYNAMIC, SHARED, TWO = "fixed", "dynamic", "shared", "two hosts"
 HOSTS: Mapping[str, tuple[HostRig, ...]] = {
     FIXED: (HostRig(),),
     DYNAMIC: (HostRig(cards=(card("3b"), *(card(bus, label="t4-pool") for bus in BUSES[1:]))),),
-    SHARED: (HostRig(cards=(card("3b"), card("5e"), *(card(bus, mode="shared") for bus in BUSES[2:]))),),
+    SHARED: (
+        HostRig(cards=(card("3b"), card("5e"), *(card(bus, mode="shared") for bus in BUSES[2:])), hardware="vmx-20"),
+    ),
     TWO: (
         HostRig(vms=("vm-python", "vm-python-2", "vm-r")),
         HostRig("esx-02", FOUR_T4[:2], vms=("vm-train",), template=""),

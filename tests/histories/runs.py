@@ -16,22 +16,25 @@ from tests.histories.play import DRAWN, History, Step
 from tests.histories.site import new_world, site_on, start_machines
 from tests.histories.still import RealSeconds, StillClock
 
-STEPS = st.lists(st.tuples(st.sampled_from(DRAWN), st.integers(0, 23), st.integers(0, 23)), min_size=10, max_size=28)
+STEPS = st.lists(st.tuples(st.sampled_from(DRAWN), st.integers(0, 23), st.integers(0, 23)), min_size=10, max_size=24)
 """A history. What it cannot do without is found by leaving steps out: they become waits."""
 
 RIGS = st.sampled_from(rigs.DRAWN)
 
+OPENINGS = st.sampled_from((0, 1, 2, 3, 4, 5, 6, 7))
+"""How it begins: nobody has a card; somebody has; most are lent; somebody waits; somebody gives back."""
 
-def play_direct(rig: str, steps: Sequence[Step], spoilt: Spoilt | None = None) -> int:
+
+def play_direct(rig: str, opening: int, steps: Sequence[Step], spoilt: Spoilt | None = None) -> int:
     """One history on the model; returns how many rounds it had."""
     clock = StillClock()
     world = new_world(clock, rig)
     with site_on(lambda _: ModelLab(world, clock, spoilt), world, clock, rig) as site:
-        History(site).play(steps)
+        History(site).play(steps, opening)
         return site.rounds_made
 
 
-def play_over_tls(rig: str, steps: Sequence[Step]) -> int:
+def play_over_tls(rig: str, opening: int, steps: Sequence[Step]) -> int:
     """One history with the real driver, over TLS, on a server of its own; returns how many rounds it had."""
     clock = StillClock()
     with start_in_thread(rigs.settings_of(rig), clock=clock) as running:
@@ -41,7 +44,7 @@ def play_over_tls(rig: str, steps: Sequence[Step]) -> int:
         with site_on(lambda _: VSphereLab([vcenter], RealSeconds(clock)), running.world, clock, rig) as site:
             site.server = running.server
             try:
-                History(site).play(steps)
+                History(site).play(steps, opening)
             finally:
                 site.lab.close()
             assert running.server.mistakes == []
@@ -49,7 +52,7 @@ def play_over_tls(rig: str, steps: Sequence[Step]) -> int:
 
 
 def many(
-    play: Callable[[str, list[Step]], object], count: int, start: int, played: list[int], shrinks: bool = True
+    play: Callable[[str, int, list[Step]], object], count: int, start: int, played: list[int], shrinks: bool = True
 ) -> None:
     """So many histories from a seed, each noted in ``played``; raises at a violation, with the shortest history that shows it."""
 
@@ -62,9 +65,9 @@ def many(
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    @given(RIGS, STEPS)
-    def run(rig: str, steps: list[Step]) -> None:
+    @given(RIGS, OPENINGS, STEPS)
+    def run(rig: str, opening: int, steps: list[Step]) -> None:
         played.append(len(steps))
-        play(rig, steps)
+        play(rig, opening, steps)
 
     run()

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from bot import commands
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import Books, Job, Login, Reading, Seen
 from bot.domain.policy import Policy
 from bot.edges.store.store import open_store
@@ -35,6 +36,10 @@ VERBS = commands.found()
 OWNERS = {"vm-python": "@ada", "vm-python-2": "@ada @bob", "vm-r": "@bob", "vm-train": "@carol"}
 MEMORY = Path("/dev/shm")
 """Databases of histories live in memory where there is such a folder."""
+
+
+NEVER_S = 1e9
+"""The board shows what is asked of it elsewhere: here it would only cost time."""
 
 
 class Killed(BaseException):
@@ -141,8 +146,9 @@ class Site:
         self.store = open_store(f"sqlite:///{self.folder / 'gpubot.db'}", now=self.clock.now)
         self.desk = Desk(self.store, self.people, self.clock, self.policy, ("T4",), self._wake, VERBS)
         self.rounds = Rounds(
-            self.store, self.lab, self.voice, self.people, self.clock, self.policy, f"run-{self.runs}", self._wake
-        )
+            self.store, self.lab, self.voice, self.people, self.clock, self.policy, f"run-{self.runs}", self._wake,
+            board_every=NEVER_S,
+        )  # fmt: skip
         self.rounds._performer._pool.shutdown()  # its threads have not been made yet
         self.later = self.rounds._performer._pool = Later()  # type: ignore[assignment]
 
@@ -207,6 +213,8 @@ class Site:
     def guests(self) -> None:
         """Each guest that runs says how it is, when that is new or its last word is old."""
         books = self.books
+        matters = {x.machine for x in books.leases.values() if x.state in OPEN_LEASE}
+        matters |= {m.machine for m in books.moves.values() if m.state in OPEN_MOVE}
         for node, uuid, guest in self._running():
             if node in self.silent or uuid not in books.machines:
                 continue
@@ -219,7 +227,11 @@ class Site:
                 len(guest.jobs),
             )
             last = self.told.get(uuid)
-            if last is not None and last[0] == state and self.clock.at - float(str(last[1])) < 200:
+            if (
+                last is not None
+                and last[0] == state
+                and (uuid not in matters or self.clock.at - float(str(last[1])) < 200)
+            ):
                 continue
             self.told[uuid] = (state, self.clock.at)
             self.words += 1

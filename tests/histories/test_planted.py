@@ -34,7 +34,7 @@ def test_a_fault_that_is_put_back_is_found(spoilt: Spoilt, says: str) -> None:
     logging.disable(logging.CRITICAL)
     try:
         with pytest.raises(Violation, match=says) as found:
-            many(lambda rig, steps: play_direct(rig, steps, spoilt), WITHIN, 1, [], shrinks=False)
+            many(lambda rig, opening, steps: play_direct(rig, opening, steps, spoilt), WITHIN, 1, [], shrinks=False)
     finally:
         logging.disable(logging.NOTSET)
     print(found.value)
