@@ -78,10 +78,10 @@ def test_chunks_with_extensions_and_trailers(line: http.client.HTTPSConnection) 
 @pytest.mark.parametrize(
     "head",
     [
-        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: -1\r\n\r\n",
         b"Content-Length: many\r\n\r\n",
         b"Content-Length: 999999999\r\n\r\n",
-        b"Transfer-Encoding: chunked\r\n\r\n-5\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
         b"Transfer-Encoding: chunked\r\n\r\nFFFFFFF\r\n",
         b"Transfer-Encoding: chunked\r\n\r\nno size\r\n",
     ],
