@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from bot import wiring
 from bot.cli import app
 from bot.domain.draft import Changes
+from bot.domain.model import Card
 from bot.edges.store import inspect as store_inspect
 from bot.edges.vsphere import inspect as vsphere_inspect
 from bot.local.clock import Rate, write_clock
@@ -511,6 +512,16 @@ def passthrough_that_is_off(site: Site) -> Iterator[None]:
 def cards_of_a_kind_that_the_settings_do_not_know(site: Site) -> Iterator[None]:
     with settings(site, kinds='"10de:20b5" = "A100"'):
         yield
+
+
+@fault("cards.gone")
+def a_card_that_was_taken_out(site: Site) -> Iterator[None]:
+    host = site.vcenter.world.host.moid
+    with site.store() as store, store.transaction() as transaction:
+        transaction.record(Changes(puts=(Card("T4-9", "lab", host, "esx-01", "0000:77:00.0", "T4"),)), ())
+    yield
+    with site.raw() as base:
+        base.execute("DELETE FROM card")
 
 
 # ---- machines

@@ -43,7 +43,7 @@ def _site(base: DatabaseFacts, site: VCenterFacts) -> list[Finding]:
             if one.unknown and (not hosts or (host is not None and not host.connected)):
                 continue  # said of its host
             found += _state(one) or _blocked(one, site)
-    shared = _shared(site.seen.machines, hosts)
+    shared = _shared(site.seen.machines, hosts) + _lost_cards(base, site.name, hosts)
     return found + shared + _stale(site.seen.machines, hosts, {m.uuid for m in registered})
 
 
@@ -95,6 +95,20 @@ def _shared(all_of: Sequence[SeenMachine], hosts: Mapping[str, SeenHost]) -> lis
             where = hosts[host].name if host in hosts else host
             what = f"{listed(names)} all have card {pci} of host {where} in their settings: only one of them can be on"
             found.append(error("machines.shared", what, "take it off all but one of them, while they are off", pci))
+    return found
+
+
+def _lost_cards(base: DatabaseFacts, vcenter: str, hosts: Mapping[str, SeenHost]) -> list[Finding]:
+    """Cards of the books that their host does not have there any more: taken out, or at another address since a restart."""
+    found = []
+    for card in base.cards:
+        host = hosts.get(card.host)
+        if card.vcenter != vcenter or card.aside is not None or host is None or not host.connected:
+            continue
+        if card.pci not in {c.pci for c in host.cards}:
+            what = f"{card.name} was at {card.pci} of host {host.name}, and no card is there now"
+            todo = f"if it was taken out, `/gpu drain {card.name}`; a card with a new address has got a name of its own"
+            found.append(warning("cards.gone", what, todo, card.name))
     return found
 
 
