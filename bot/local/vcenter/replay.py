@@ -5,8 +5,8 @@
 ``site.json``
     ``{"format": 1, "api_version": "8.0.3.0", "taken": "2026-01-01T00:00:00+00:00", "skew_s": 0.0,``
     ``"about": {"version": "8.0.3", "build": "24022515", "fullName": ...}, "privileges": {moid: {privilege id: true or false}}}``.
-    ``skew_s``: the vCenter's clock minus the recorder's. ``about`` and ``privileges`` may be left out; then nothing is
-    known to be missing. Privileges are those of the login that recorded.
+    ``skew_s``: the vCenter's clock minus the recorder's. ``about`` and ``privileges`` may be left out. Privileges are those
+    of the login that recorded; where none are told it has what the bot needs.
 ``TYPE-MOID.xml``, one file an object
     ``TYPE`` is the wire name (``VirtualMachine``, ``HostSystem``, ``Task``, and whatever else was read). The content is one
     ``ObjectContent`` (``obj`` and ``propSet``) as ``SoapSerializer(out, version, None)`` of pyVmomi writes it, the version being the one
@@ -32,7 +32,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from bot.local.vcenter import versions
 from bot.local.vcenter.inventory import Inventory
-from bot.local.vcenter.privileges import READ, Privileges
+from bot.local.vcenter.privileges import BOT, READ, Privileges
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.vmomi import DataObject, Ref, soap, support, vim, vmodl
 
@@ -154,7 +154,7 @@ def _blank(kind: Any) -> DataObject:
 
 
 class RecordedPrivileges(Privileges):
-    """What the login that recorded had; nothing is known to be missing of what was not asked."""
+    """What the login that recorded had; of what was not asked, what the bot needs and no more."""
 
     def __init__(self, recording: Recording) -> None:
         """Of ``recording``."""
@@ -163,5 +163,6 @@ class RecordedPrivileges(Privileges):
 
     def granted(self, user: str, privilege: str, on: Ref = None) -> bool:
         """Whoever asks."""
-        known = self._recorded.get(on._moId, {}) if on is not None else {}
-        return privilege in READ or bool(known.get(privilege, True))
+        recorded = self._recorded.get(on._moId, {}).get(privilege) if on is not None else None
+        role = BOT if on is None or isinstance(on, vim.VirtualMachine) else READ
+        return privilege in READ or (privilege in role if recorded is None else bool(recorded))
