@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain import blackouts, hours, windows
+from bot.domain.carrying import carries
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import (
     Agreement,
@@ -350,7 +351,7 @@ class _Play:
         return [
             a
             for a in self.books.agreements.values()
-            if a.machine == machine and a.state is AgreementState.OPEN and (a.firm or a.label in ("", label))
+            if a.machine == machine and a.state is AgreementState.OPEN and (a.firm or carries(self.books, a, label))
         ]
 
     # ---- the worst

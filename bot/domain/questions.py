@@ -12,6 +12,7 @@ from datetime import datetime
 
 from bot.domain import blockers
 from bot.domain.agreements import skipped_window
+from bot.domain.carrying import carries
 from bot.domain.draft import Draft
 from bot.domain.model import (
     BOT,
@@ -173,7 +174,7 @@ def _named_since(draft: Draft, lease: Lease) -> Agreement | None:
             for a in sorted(draft.agreements.values(), key=lambda a: -a.number)
             if a.machine == lease.machine
             and a.state is AgreementState.OPEN
-            and (a.firm or a.label in ("", lease.label))
+            and (a.firm or carries(draft, a, lease.label))
             and lease.question is not None
             and a.made >= lease.question
         ),

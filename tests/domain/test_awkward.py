@@ -244,6 +244,65 @@ def test_09_owner_and_other_owner_disagree_the_not_now_stands() -> None:
     assert told and told[0].who == "carol"
 
 
+@pytest.mark.parametrize("kind", [CallKind.CHANGE, CallKind.POWER_ON])
+def test_10_two_devices_one_fails_when_put_on_and_neither_stays(kind: CallKind) -> None:
+    """Whether vCenter refuses the change or the start: both come off, the machine is on, the other card is not blamed."""
+    world = World()
+    number = world.request("bob", "vm-r", 2, "any time today").number
+    world.until(lambda: str(number) in world.books.leases, MIN)
+    bad, good = world.lease(number).slots
+    world.refuse[("vm-r", kind)] = ("the card does not answer", world.card(bad).pci)
+    world.until(lambda: world.card(bad).aside is not None, 30 * MIN)
+    world.refuse.clear()
+    world.until(lambda: first_is_over(world), 30 * MIN)
+    assert world.vms["vm-r"].power is Power.ON and not world.vms["vm-r"].cards
+    assert world.card(good).aside is None and world.card(bad).aside.why is AsideWhy.QUARANTINED
+    world.pass_time(MIN)
+    lease = world.lease(number)
+    assert lease.state is LeaseState.RESERVED and bad not in lease.slots and len(lease.slots) == 2, "an equal one"
+    assert world.told(NewsKind.UNDONE, "bob") and world.told(NewsKind.CARD_ASIDE, "admins")
+    world.pass_time(2 * HOUR, MIN)
+    assert world.acts("vm-r").count("shutdown") == 1, "not again in this window"
+
+
+def test_10_two_devices_one_fails_when_put_on_and_no_equal_one_is_left() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2"))
+    number = world.request("bob", "vm-r", 2, "any time today").number
+    world.until(lambda: str(number) in world.books.leases, MIN)
+    world.refuse[("vm-r", CallKind.CHANGE)] = ("the card does not answer", world.card("T4-3").pci)
+    world.until(lambda: world.card("T4-3").aside is not None, 30 * MIN)
+    world.refuse.clear()
+    world.until(lambda: world.req(number).state is RequestState.QUEUED, 30 * MIN)
+    assert not world.books.holds & {h for h in world.books.holds if h.label == str(number)}
+    assert world.told(NewsKind.BACK_IN_LINE, "bob")
+
+
+def test_10_two_devices_one_fails_later_and_the_rest_runs_on() -> None:
+    """Its holder decides: what is left is kept, or given back."""
+    world = World()
+    number = world.request("bob", "vm-r", 2, "now").number
+    world.until(lambda: str(number) in world.books.leases and state(world, number) is LeaseState.ACTIVE, 30 * MIN)
+    lost, rest = world.lease(number).slots
+    world.vms["vm-r"].cards.discard(world.card(lost).pci)
+    world.pass_time(MIN)
+    assert state(world, number) is LeaseState.ACTIVE and world.lease(number).slots == (rest,)
+    assert state(world, f"{number}b") is LeaseState.FAILED and world.holders(lost) == {}
+    assert world.told(NewsKind.FAILED, "bob") and world.told(NewsKind.FAILED, "admins")
+    assert world.vms["vm-r"].power is Power.ON and world.acts("vm-r").count("shutdown") == 1
+    assert world.release("bob", str(number)).state is LeaseState.RETURNING
+
+
+def test_10_two_devices_one_breaks_later_and_stays_with_its_holder() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", 2, "now").number
+    world.until(lambda: str(number) in world.books.leases and state(world, number) is LeaseState.ACTIVE, 30 * MIN)
+    world.vms["vm-r"].faults = ("xid 79",)
+    world.pass_time(MIN)
+    assert state(world, number) is LeaseState.ACTIVE and len(world.lease(number).slots) == 2
+    assert world.told(NewsKind.CARD_BROKEN, "bob") and world.acts("vm-r").count("shutdown") == 1
+
+
 def test_11_giver_and_receiver_are_one_machine() -> None:
     world = World()
     old = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
@@ -425,6 +484,73 @@ def test_17_machine_deleted() -> None:
     assert world.req(number).state is RequestState.WITHDRAWN
 
 
+def test_18_machine_registered_anew_under_another_name() -> None:
+    """The same machine by its instance UUID: lease, request, agreement and owners go on."""
+    world = World()
+    lease = world.give("vm-python", ("T4-1",))
+    number = world.request("ada", "vm-python", 4, "ask").number
+    agreement = world.agree("ada", "vm-python", "nights")
+    vm = world.vms["vm-python"]
+    vm.exists = False
+    world.round()
+    vm.exists, vm.shown = True, "python-old"
+    world.pass_time(5 * MIN)
+    machine = world.books.machines["uuid-vm-python"]
+    assert (machine.name, machine.owners, machine.gone, machine.missing) == ("python-old", ("ada",), False, 0)
+    assert state(world, lease.label) is LeaseState.ACTIVE and world.req(number).rest is None
+    assert agreement is not None and agreement.number in world.books.agreements
+    assert not world.told(NewsKind.MACHINE_GONE) and not world.told(NewsKind.FAILED)
+    world.release("ada", lease.label, None, "now")
+    world.until(lambda: state(world, lease.label) is LeaseState.ENDED, HOUR)
+
+
+def test_18_gone_for_two_looks_and_back_under_its_uuid() -> None:
+    """Its lease ended and the card is free, as is written; the machine is known again, and its card there is asked about."""
+    world = World()
+    lease = world.give("vm-python", ("T4-1",))
+    vm = world.vms["vm-python"]
+    vm.exists = False
+    world.pass_time(MIN)
+    assert state(world, lease.label) is LeaseState.ENDED
+    vm.exists, vm.shown = True, "python-old"
+    world.pass_time(5 * MIN)
+    machine = world.books.machines["uuid-vm-python"]
+    assert not machine.gone and machine.name == "python-old" and world.told(NewsKind.STRANGER, "ada")
+    world.request("bob", "vm-r", 4, "now")
+    world.pass_time(HOUR, MIN)
+    assert vm.cards == {world.card("T4-1").pci} and "shutdown" not in world.acts("vm-python")
+
+
+@pytest.mark.parametrize("template", [True, False], ids=["template", "clone"])
+@pytest.mark.parametrize("registered", [True, False], ids=["known", "strange"])
+def test_19_clone_of_a_machine_with_a_card(template: bool, registered: bool) -> None:
+    """Two settings name one card: clean for nobody else, its owners and the admins are told, once; nothing is done to either."""
+    world = World()
+    lease = world.give("vm-python", ("T4-1",))
+    clone = world.vms["vm-train" if registered else "vm-r"]
+    if not registered:
+        world.do(lambda d: pool.remove_machine(d, d.machines["uuid-vm-r"], "dana"))
+    world.switch(clone.name, Power.OFF)
+    clone.template, clone.cards = template, {world.card("T4-1").pci}
+    world.pass_time(10 * MIN)
+    told = world.told(NewsKind.SHARED_SETTING)
+    owners = {"ada", "carol"} if registered else {"ada"}
+    assert {n.to for n in told} == {*owners, "admins"} and len(told) == len(owners) + 1
+    assert state(world, lease.label) is LeaseState.ACTIVE
+    number = world.request(
+        "carol" if not registered else "ada", "vm-train" if not registered else "vm-python-2", 4, "any time today"
+    ).number
+    world.release("ada", lease.label, None, "now")
+    world.until(lambda: state(world, lease.label) is LeaseState.ENDED, HOUR)
+    world.pass_time(3 * HOUR, MIN)
+    assert not any(world.card("T4-1").pci in a.put for a in world.journal), "granted to nobody"
+    assert str(number) not in world.books.leases or state(world, number) is LeaseState.RESERVED
+    assert clone.cards and not any(a.vm == clone.name and a.what == "change" for a in world.journal)
+    clone.cards = set()
+    world.until(lambda: str(number) in world.books.leases, 10 * MIN)
+    assert {n.to for n in world.told(NewsKind.SHARED_OVER)} == {*owners, "admins"}, "those messages are edited"
+
+
 def test_20_two_owners_leases_on_one_machine() -> None:
     world = World()
     world.do(lambda d: pool.set_owners(d, d.machines["uuid-vm-r"], ("bob", "carol"), "dana"))
@@ -542,6 +668,63 @@ def test_27_reserved_and_never_a_window_while_others_wait() -> None:
     world.agree("bob", "vm-r", "nights")
     world.round()
     assert world.req(number).rest is None
+
+
+def test_28_drain_of_a_card_that_is_lent_is_shown_and_takes_nothing() -> None:
+    """Off the pool when it comes off."""
+    world = World()
+    lease = world.give("vm-python", ("T4-1",))
+    world.do(lambda d: pool.drain(d, d.cards["T4-1"], "dana", "its fan is loud"))
+    world.pass_time(2 * HOUR, MIN)
+    assert state(world, lease.label) is LeaseState.ACTIVE and "shutdown" not in world.acts("vm-python")
+    assert world.do(
+        lambda d: acts.extend(d, d.leases[lease.label], Length(30 * HOUR), world.people["ada"], world.policy)
+    )
+    number = world.request("bob", "vm-r", 4, "now").number
+    world.release("ada", lease.label, None, "now")
+    world.until(lambda: state(world, lease.label) is LeaseState.ENDED, HOUR)
+    world.pass_time(HOUR, MIN)
+    aside = world.card("T4-1").aside
+    assert aside is not None and (aside.why, aside.by, aside.reason) == (AsideWhy.DRAINED, "dana", "its fan is loud")
+    assert world.req(number).state is RequestState.QUEUED and world.vms["vm-python"].cards == set()
+    world.do(lambda d: pool.undrain(d, d.cards["T4-1"], "dana"))
+    world.until(lambda: world.req(number).state is RequestState.LEASED, MIN)
+
+
+def test_28_drain_of_a_card_that_is_reserved_gives_an_equal_one() -> None:
+    world = World()
+    number = world.request("bob", "vm-r", 1, "tonight").number
+    world.round()
+    (slot,) = world.lease(number).slots
+    world.do(lambda d: pool.drain(d, d.cards[slot], "dana", "its fan is loud"))
+    world.round()
+    assert state(world, number) is LeaseState.RESERVED and world.lease(number).slots != (slot,)
+
+
+def test_letgo_of_a_card_that_nobody_was_lent_comes_off_in_an_agreed_window_only() -> None:
+    """Never taken off before its owner says so; then it is a returning lease like any other, and may be kept."""
+    world = World()
+    world.vms["vm-r"].cards = {world.card("T4-1").pci}
+    world.pass_time(HOUR, MIN)
+    assert world.told(NewsKind.STRANGER, "bob") and not world.acts("vm-r")
+
+    def let_go(slot: str) -> str:
+        def act(d):  # type: ignore[no-untyped-def]
+            who, machine = world.people["bob"], d.machines["uuid-vm-r"]
+            lease = leases.adopt(d, machine, (slot,), who, Length(), by="bob", policy=world.policy, tell=False)
+            return leases.release(d, lease, None, "bob", "let go").label
+
+        return str(world.do(act))
+
+    label = let_go("T4-1")
+    world.pass_time(HOUR, MIN)
+    assert state(world, label) is LeaseState.RETURNING and not world.acts("vm-r"), "it names no window"
+    assert world.do(lambda d: leases.keep(d, d.leases[label], "bob")).state is LeaseState.ACTIVE
+    world.release("bob", label, None, "at 18:00")
+    world.until(lambda: state(world, label) is LeaseState.ENDED, 9 * HOUR, MIN)
+    assert world.now >= MONDAY_10 + 8 * HOUR and not world.vms["vm-r"].cards
+    world.pass_time(5 * MIN)
+    assert all_on(world) and world.card("T4-1").aside is None
 
 
 def test_29_until_that_has_passed_counts_as_the_usual_length() -> None:

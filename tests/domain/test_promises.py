@@ -277,3 +277,21 @@ def test_at_the_latest_is_kept_in_more_worlds(first: int) -> None:
 def test_at_the_latest_is_kept_in_many_worlds(first: int) -> None:
     for seed in range(first, first + 40):
         keep_promises(seed)
+
+
+def test_a_return_when_done_is_foretold_by_no_time_that_was_agreed_before() -> None:
+    """Its restart waits until nothing runs: a time that would not wait is not used, so it is not promised either."""
+    from bot.domain.planner import expected_free
+
+    world = World()
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    world.agree("ada", "vm-python", "at 18:00")
+    world.vms["vm-python"].jobs = (Job("ada", "train.py", MONDAY_10, True),)
+    world.now += timedelta(seconds=15)
+    world.release("ada", lease.label, None, "when done")
+    returning = world.lease(lease.label)
+    assert returning.state is LeaseState.RETURNING
+    assert expected_free(world.books, returning, world.now) is None
+    number = world.request("bob", "vm-r", 1, "now").number
+    told = promise(world.books, world.req(number), world.now, world.policy, lambda _: "Europe/Berlin")
+    assert told.likely is None or told.likely.hour != 17

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from bot.domain.carrying import carries
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY, On, comes_on, step
 from bot.domain.model import (
-    Agreement,
-    AgreementKind,
     AgreementState,
     Books,
     Lease,
@@ -110,23 +109,6 @@ def others_wait(draft: Draft, lease: Lease) -> bool:
             return True
     return contended(draft, lease.kind, lease.machine) and any(
         r.person != lease.person for r in waiters(draft, lease.kind, lease.machine)
-    )
-
-
-def carries(books: Books | Draft, agreement: Agreement, label: str) -> bool:
-    """Whether an agreement of its machine may carry a lease. What was given back "when done" goes only when nothing runs: a time that was
-    agreed before, and would not wait for that, is not what its holder meant."""
-    if agreement.label not in ("", label):
-        return False
-    lease, heeds = books.leases.get(label), agreement.kind is AgreementKind.STANDING and not agreement.even_if_busy
-    if heeds or agreement.firm or agreement.when_done or lease is None or lease.state is not LeaseState.RETURNING:
-        return True
-    return not any(
-        a.when_done
-        and a.label == label
-        and a.made >= agreement.made
-        and (a.state is AgreementState.OPEN or (a.state is AgreementState.USED and a.made >= lease.changed))
-        for a in books.agreements.values()
     )
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from bot.domain import blockers, windows
 from bot.domain.agreements import skipped_window
+from bot.domain.carrying import carries
 from bot.domain.draft import Draft
-from bot.domain.leases.common import ask_window, carries, fresh, under_way
+from bot.domain.leases.common import ask_window, fresh, under_way
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, On, step
 from bot.domain.model import (
     BOT,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain import hours
+from bot.domain.carrying import carries
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE, comes_on
 from bot.domain.model import (
@@ -90,7 +91,7 @@ def expected_free(books: Books | Draft, lease: Lease, now: datetime) -> datetime
                 return max(now, move.window.start)
             if move.last_call_for is not None:
                 return max(now, move.last_call_for)
-    mine = [a for a in books.agreements.values() if a.machine == lease.machine and a.label in ("", lease.label)]
+    mine = [a for a in books.agreements.values() if a.machine == lease.machine and carries(books, a, lease.label)]
     starts = [window.start for a in mine if (window := coming(a, now)) is not None]
     return max(now, min(starts)) if starts else None
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
+from bot.domain.carrying import carries
 from bot.domain.hours import DAY, local, wall
-from bot.domain.leases.common import carries
 from bot.domain.lifecycle import UNDER_WAY, comes_on
 from bot.domain.model import (
     BOT,
