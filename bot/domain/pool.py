@@ -261,17 +261,26 @@ def reseat(draft: Draft, sight: Sight) -> None:
 
     A slot is changed for a free one on the card that it runs on, or with another that does not run there.
     """
+    most = sum(len(x.slots) for x in draft.leases.values() if x.state in SITS)
+    for _ in range(most):  # each change seats one device where it runs, and may unseat another
+        found = _misplaced(draft, sight)
+        if found is None:
+            return
+        _change_seat(draft, *found)
+        sight = Sight(draft, sight.seen, sight.readings)
+
+
+def _misplaced(draft: Draft, sight: Sight) -> tuple[Lease, SlotId, SlotId] | None:
+    """The first device that does not run where the books seat it: its lease, its slot, and one on the card that it runs on."""
     for label in sorted(draft.leases):
         lease = draft.leases[label]
-        if lease.state not in SITS:
-            continue
-        for slot in lease.slots:
+        for slot in lease.slots if lease.state in SITS else ():
             card = draft.card(slot)
-            if card.mode is Mode.FIXED or not sight.works_on(slot, lease.machine):
-                continue
-            other = _runs_on(draft, sight, lease, card)
-            if other is not None:
-                _change_seat(draft, draft.leases[label], slot, other)
+            if card.mode is not Mode.FIXED and sight.works_on(slot, lease.machine):
+                other = _runs_on(draft, sight, lease, card)
+                if other is not None:
+                    return lease, slot, other
+    return None
 
 
 def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | None:
@@ -287,7 +296,7 @@ def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | N
         for x in draft.leases.values()
         if x.machine == lease.machine and x.state in SITS
         for s in x.slots
-        if equal(draft.card(s), card)
+        if equal(draft.card(s), card) and sight.there(s, lease.machine)
     )
     if seated[card.name] <= on[card.name]:
         return None
@@ -296,7 +305,7 @@ def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | N
             mine = parts(draft.cards[name], lease.kind)
             free = [s for s in mine if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
             here = running_on(host, draft.cards[name])
-            strange = [s for s in mine if _machine_of(draft, s) not in here]
+            strange = [s for s in mine if (m := _machine_of(draft, s)) not in here or not sight.there(s, m or "")]
             return next(iter([*free, *strange]), None)
     return None
 

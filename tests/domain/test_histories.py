@@ -397,9 +397,14 @@ class History:
                 world.take_back(name, who)
             world.agree(self.owner(vm), name, "now hard")
         world.pass_time(timedelta(hours=4), timedelta(minutes=1))
-        for lease in list(world.books.leases.values()):
-            if lease.state is LeaseState.RESERVED:  # in line again, forced to give back early, and its turn came
-                world.do(lambda d, x=lease: leases.release(d, d.leases[x.label], None, x.person))
+        again = [x for x in world.books.leases.values() if x.state in (LeaseState.RESERVED, LeaseState.ACTIVE)]
+        for lease in again:  # in line again, forced to give back early, and its turn came
+            world.do(lambda d, x=lease: leases.release(d, d.leases[x.label], None, x.person))
+            if lease.state is LeaseState.ACTIVE:
+                vm = next(v for v in world.vms.values() if v.uuid == lease.machine)
+                world.agree(self.owner(vm), vm.name, "now hard")
+        if any(lease.state is LeaseState.ACTIVE for lease in again):
+            world.pass_time(timedelta(hours=1), timedelta(minutes=1))
         still = [x for x in world.books.leases.values() if x.state in OPEN_LEASE and not self.taken_elsewhere(x)]
         assert not still, world.describe()
         offered = {str(r.number) for r in world.books.requests.values() if r.state is RequestState.OFFERED}
