@@ -594,6 +594,12 @@ def a_machine_that_boots_with_bios(site: Site) -> Iterator[None]:
         yield
 
 
+@fault("machines.advice")
+def a_machine_to_which_processors_can_be_added_while_it_runs(site: Site) -> Iterator[None]:
+    with config(site, cpuHotAddEnabled=True):
+        yield
+
+
 @fault("machines.shared")
 def two_machines_that_name_one_card(site: Site) -> Iterator[None]:
     site.hands.attach("vm-train", CARD)

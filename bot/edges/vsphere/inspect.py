@@ -231,7 +231,14 @@ def _looked(vcenter: VCenter, clock: Clock, questions: Questions, facts: VCenter
             trouble = lab.troubles.get(vcenter.name, "a look at it did not come in time")
             return replace(facts, phase="inventory", trouble=trouble)
         asked = [m.uuid for m in (seen.machines if questions.everybody else questions.machines)]
-        return replace(facts, seen=seen, blockers=_blockers(lab.dry_run, seen, asked, clock.real))
+        blockers = _blockers(lab.dry_run, seen, asked, clock.real)
+        there = {m.uuid for m in seen.machines}
+        advice = {
+            m.uuid: tuple(lab.advice(LabStep(vcenter.name, m.uuid, CallKind.CHANGE)))
+            for m in questions.machines
+            if m.uuid in there
+        }
+        return replace(facts, seen=seen, blockers=blockers, advice=advice)
     finally:
         lab.close()
 

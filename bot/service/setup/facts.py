@@ -107,6 +107,7 @@ class VCenterFacts:
     missing: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> privileges it lacks
     spare: tuple[str, ...] = ()  # privileges that it should not have, and has somewhere
     blockers: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> why it could take no card
+    advice: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> what may surprise later
     seen: Seen | None = None  # a look; None: there was none
 
 

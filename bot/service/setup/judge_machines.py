@@ -43,6 +43,7 @@ def _site(base: DatabaseFacts, site: VCenterFacts) -> list[Finding]:
             if one.unknown and (not hosts or (host is not None and not host.connected)):
                 continue  # said of its host
             found += _state(one) or _blocked(one, site)
+            found += [note("machines.advice", line, about=one.name) for line in site.advice.get(one.uuid, ())]
     shared = _shared(site.seen.machines, hosts) + _lost_cards(base, site.name, hosts)
     return found + shared + _stale(site.seen.machines, hosts, {m.uuid for m in registered})
 
