@@ -174,3 +174,13 @@ def test_a_second_try_and_a_hard_stop_of_one_that_was_given_up_wait_too() -> Non
     before = world.acts("vm-r").count("shutdown")
     world.pass_time(50 * MIN, MIN)
     assert world.acts("vm-r").count("shutdown") == before and "hard_stop" not in world.acts("vm-r")
+
+
+def test_an_offer_names_the_time_after_the_blackout_at_which_its_card_is_there() -> None:
+    world = world_with(Blackout("x", window=Window(at(16), at(19))))
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    world.release("ada", lease.label, None, "today 16:30-20:00")
+    number = world.request("bob", "vm-r", 1, "ask").number
+    world.round()
+    offer = world.req(number).offer
+    assert offer is not None and offer.free_at == at(19)

@@ -115,7 +115,7 @@ def _keep_true(draft: Draft, sight: Sight, request: Request, person: Person | No
     offer, held = request.offer, draft.held(str(request.number))
     if offer is None:
         return
-    free_at, unknown = _free_at(draft, held, request)
+    free_at, unknown = _free_at(draft, held, request, policy)
     same = unknown == offer.unknown and (free_at is None) == (offer.free_at is None)
     if same and (free_at is None or offer.free_at is None or not _shifted(offer.free_at, free_at, draft.now)):
         return
@@ -132,11 +132,11 @@ def _shifted(told: datetime, free_at: datetime, now: datetime) -> bool:
     return free_at > now and abs(free_at - told) >= SHIFTED
 
 
-def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[datetime | None, bool]:
+def _free_at(draft: Draft, held: tuple[Hold, ...], request: Request, policy: Policy) -> tuple[datetime | None, bool]:
     """When all that is offered is there (None: it is), and whether nobody knows."""
     coming = [h.slot for h in held if h.turn is Turn.NEXT and not _on_own(draft, h.slot, request)]
     leases = [draft.leases.get(draft.holder(slot, Turn.HAS) or "") for slot in coming]
-    times = [expected_free(draft, lease, draft.now) if lease is not None else None for lease in leases]
+    times = [expected_free(draft, lease, draft.now, policy) if lease is not None else None for lease in leases]
     known = [at for at in times if at is not None]
     unknown = len(known) < len(times)
     return (max(known) if known and not unknown else None), unknown

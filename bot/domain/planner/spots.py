@@ -47,16 +47,19 @@ class Spot:
     free_at: datetime | None = None  # next: when it is expected
 
 
-def spots(draft: Draft, sight: Sight, request: Request) -> list[Spot]:
-    """The slots that a request could be given, best first: on its own machine, the one it had last, free, on its way."""
-    found = [s for slot in open_of(draft, request.kind) if (s := _spot(draft, sight, request, slot))]
+def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = None) -> list[Spot]:
+    """The slots that a request could be given, best first: on its own machine, the one it had last, free, on its way.
+
+    :param policy: the site's blackouts move the times at which they are expected
+    """
+    found = [s for slot in open_of(draft, request.kind) if (s := _spot(draft, sight, request, slot, policy))]
     last = {x.slots for x in draft.leases.values() if x.person == request.person}
     had = {slot for slots in last for slot in slots}
     # Among equals in the order in which their hosts fill them, which is that of ``open_of``.
     return sorted(found, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
 
 
-def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId) -> Spot | None:
+def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId, policy: Policy | None) -> Spot | None:
     """This slot for this request, if it can be given."""
     card = draft.card(slot)
     if card.aside is not None or card.doubted or not sight.usable(slot) or not _reachable(sight, card, request.machine):
@@ -73,7 +76,7 @@ def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId) -> Spot | 
         return None  # set aside when it comes off
     if lease.machine == request.machine:
         return Spot(slot, Turn.NEXT, here=True)
-    free_at = expected_free(draft, lease, draft.now)
+    free_at = expected_free(draft, lease, draft.now, policy)
     return Spot(slot, Turn.NEXT, free_at=free_at) if free_at is not None else None
 
 
@@ -83,8 +86,11 @@ def _reachable(sight: Sight, card: Card, machine: MachineId) -> bool:
     return seen is not None and (seen.vcenter, seen.host) == (card.vcenter, card.host)
 
 
-def expected_free(books: Books | Draft, lease: Lease, now: datetime) -> datetime | None:
-    """When a returning lease's devices are expected to be clean: its machine's window is known; None: it is not."""
+def expected_free(books: Books | Draft, lease: Lease, now: datetime, policy: Policy | None = None) -> datetime | None:
+    """When a returning lease's devices are expected to be clean: its machine's window is known; None: it is not.
+
+    :param policy: the site's blackouts are taken from it; None: they are left out of account
+    """
     for move in books.moves.values():
         if move.machine == lease.machine and move.state in OPEN_MOVE:
             if move.window is not None:
@@ -92,7 +98,7 @@ def expected_free(books: Books | Draft, lease: Lease, now: datetime) -> datetime
             if move.last_call_for is not None:
                 return max(now, move.last_call_for)
     mine = [a for a in books.agreements.values() if a.machine == lease.machine and carries(books, a, lease.label)]
-    starts = [window.start for a in mine if (window := coming(a, now)) is not None]
+    starts = [window.start for a in mine if (window := coming(a, now, policy)) is not None]
     return max(now, min(starts)) if starts else None
 
 

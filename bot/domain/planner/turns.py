@@ -42,7 +42,7 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             continue
         if any(r.kind == request.kind and meet(draft, r.machine, request.machine) for r in blocked):
             continue
-        found = [s for s in spots(draft, sight, request) if card_name(s.slot) not in kept][: request.count]
+        found = [s for s in spots(draft, sight, request, policy) if card_name(s.slot) not in kept][: request.count]
         if len(found) < request.count:
             blocked.append(request)  # all or nothing, and nobody passes: on its own host
             kept |= _counts_on(draft, sight, request, found)
