@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,33 @@ def test_a_database_on_a_server_is_looked_into_as_well(tmp_path: Path, databases
     assert (facts.trouble, [m.name for m in facts.machines], facts.running) == ("", ["vm-r"], False)
     away = look_into_store(url.replace("host=", "host=/nowhere"))
     assert away.kind == "away" and "does not answer" in away.trouble
+
+
+def as_somebody_else(look: Callable[[], str]) -> str:
+    """What ``look`` says in a process without root's rights, which no mode of a file holds back."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        os.write(writing, look().encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        text = told.read()
+    os.waitpid(child, 0)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "kind"), [(0o777, 0o444, "read-only"), (0o555, 0o666, "read-only"), (0o777, 0o666, "")]
+)
+def test_a_database_that_may_only_be_read_is_told(folder: int, file: int, kind: str) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made) / "gpubot.db"
+        upgrade(f"sqlite:///{path}")
+        path.chmod(file)
+        Path(made).chmod(folder)
+        assert as_somebody_else(lambda: look_into_store(f"sqlite:///{path}").kind or "none") == (kind or "none")
+        Path(made).chmod(0o755)

@@ -167,3 +167,14 @@ def test_a_vcenter_that_is_away_is_not_recorded(tmp_path: Path) -> None:
     said = wiring.record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
     assert len(said) == 1 and "vcenter.invalid" in said[0] and "TCP" in said[0]
     assert not list((tmp_path / "sent").glob("*.xml"))
+
+
+@pytest.mark.parametrize("api", ["6.7", "9.0"])
+def test_other_versions_are_recorded_as_well(tmp_path: Path, api: str) -> None:
+    with start_in_thread(Settings(api_version=api)) as running:
+        Hands(running.world).attach("vm-r", CARD)
+        made, before = record(vcenter_of(running), Clock(), ()), look(running)
+    with start_in_thread(recording=read(write(made, tmp_path))) as again:
+        after = look(again)
+    assert [h for h in sorted(map(repr, after.hosts)) if h not in replaced(made, before)[0]] == []
+    assert len(after.machines) == len(before.machines)
