@@ -193,7 +193,7 @@ def somebody_always_waits(draft: Any, lease: Any) -> Any:
     return found if found is not None else next((r for r in draft.requests.values() if r.person != lease.person), None)
 
 
-def always_wanted(draft: Any, kind: str) -> int:
+def always_wanted(draft: Any, kind: str, machine: str = "") -> int:
     return 1
 
 
