@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import ssl
@@ -372,6 +373,16 @@ def a_certificate_of_an_unknown_authority(site: Site) -> Iterator[None]:
         yield
 
 
+@fault("vcenter.certificate-own")
+def a_certificate_that_signs_itself(site: Site) -> Iterator[None]:
+    own, server = trustme.CA(), site.vcenter.server
+    before, server.context = server.context, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with own.private_key_pem.tempfile() as key, own.cert_pem.tempfile() as shown:
+        server.context.load_cert_chain(shown, key)
+    yield
+    server.context = before
+
+
 @fault("vcenter.certificate-soon")
 def a_certificate_that_ends_next_week(site: Site) -> Iterator[None]:
     authority, server = trustme.CA(), site.vcenter.server
@@ -706,6 +717,18 @@ def test_each_planted_fault_is_named_and_no_other(site: Site, name: str) -> None
         found = site.look().findings
     assert [f.code for f in found] == [code], [(f.code, f.what) for f in found]
     assert found[0].what and (found[0].todo or found[0].what.count(";") or ":" in found[0].what)
+
+
+def test_the_papers_name_every_code() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "letting-in.md").read_text("utf-8")
+    listed = set(re.findall(r"`([a-z]+\.[a-z-]+)`", page.partition("## The codes")[2]))
+    made = {f"database.{kind}" for kind in (*store_inspect.KINDS.values(), "damaged")}
+    for file in Path(judge_own.__file__).parent.glob("*.py"):
+        made |= {
+            c for c in re.findall(r'"([a-z]+\.[a-z-]+)"', file.read_text("utf-8")) if c.partition(".")[0] in show.TITLES
+        }
+    assert listed == made
+    assert {code for code, _ in FAULTS.values()} <= listed
 
 
 def test_at_least_twenty_different_faults_are_planted() -> None:

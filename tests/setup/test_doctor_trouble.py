@@ -7,6 +7,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ import pytest
 from bot import wiring
 from bot.domain.draft import Changes
 from bot.domain.model import Machine
-from bot.edges.store import open_store, upgrade
+from bot.edges.store import backup, open_store, restore, upgrade
 from bot.edges.store.inspect import inspect as look_into_store
 from bot.edges.vsphere import inspect as vsphere_inspect
 from bot.edges.vsphere import notes
 from bot.local.vcenter.injected import Injection
+from bot.service.setup import judge_own
 from bot.service.setup.findings import Report
 from tests.edges.store_servers import Databases, databases  # noqa: F401 - a fixture
 from tests.setup.site import Site, plain_environment, whole
@@ -164,3 +166,15 @@ def test_a_database_that_may_only_be_read_is_told(folder: int, file: int, kind: 
         Path(made).chmod(folder)
         assert as_somebody_else(lambda: look_into_store(f"sqlite:///{path}").kind or "none") == (kind or "none")
         Path(made).chmod(0o755)
+
+
+def test_a_copy_that_was_just_restored_is_well(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gpubot.db'}"
+    upgrade(url)
+    backup(url, tmp_path / "copy.db")
+    (tmp_path / "gpubot.db").unlink()
+    restore(url, tmp_path / "copy.db")
+    facts = look_into_store(url)
+    assert (facts.trouble, facts.wal) == ("", True)
+    assert judge_own.database(facts) == []
+    assert [f.code for f in judge_own.database(replace(facts, wal=False))] == ["database.wal"]

@@ -1,6 +1,7 @@
 """The database as ``gpubot doctor`` sees it: where it is, whether it can be written, how old its tables are, and what the books say.
 
-Called by wiring. It makes no database, brings none up to date and writes nothing: the write lock is taken and given back.
+Called by wiring. It makes no database, brings none up to date and changes no row: the write lock is taken and given back. Opening one puts
+it into the mode in which the bot uses it (WAL).
 """
 
 from __future__ import annotations
@@ -89,7 +90,6 @@ def _absent(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
 def _file(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
     """What SQLite says of the file itself."""
     with plain_words(facts.where), closing(_open(path)) as base:
-        wal = str(base.execute("PRAGMA journal_mode").fetchone()[0]).lower() == "wal"
         if path.stat().st_size >> 20 <= SEARCHED_MB and not _sound(base):
             text = f"the database {path} is damaged: stop the bot, and bring back a copy with `gpubot db restore`"
             return replace(facts, trouble=text, kind="damaged")
@@ -101,7 +101,7 @@ def _file(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
                 base.execute("DELETE FROM alembic_version WHERE 0")
         finally:
             base.execute("ROLLBACK")
-    return replace(facts, wal=wal, broken_links=broken)
+    return replace(facts, broken_links=broken)
 
 
 def _sound(base: sqlite3.Connection) -> bool:
@@ -127,13 +127,18 @@ def _books(url: str, facts: DatabaseFacts, now: datetime) -> DatabaseFacts:
             schema.check(connection, gate.where)
             claim = connection.execute(select(CLAIM)).mappings().first()
             tokens = frozenset(connection.execute(select(table(TokenRow).c.machine)).scalars())
-        if not gate.sqlite:
+        wal: bool | None = None
+        if gate.sqlite:
+            # Opening it has asked for that, as the bot's does: a copy that was just restored is not in that mode before.
+            wal = str(gate.glance("PRAGMA journal_mode")[0][0]).lower() == "wal"
+        else:
             with gate.writing():
                 pass  # the lock row is taken, and given back
         books = store.read()
         running, hangs = _alive(claim, now)
         return replace(
             facts,
+            wal=wal,
             running=running,
             hangs=hangs,
             cards=tuple(books.cards.values()),
