@@ -23,6 +23,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.policy import IdlePolicy
+from bot.domain.strangers import Bulk, Stranger
 from bot.service import words
 from bot.service.ports import Reply
 from tests.service import words_cases as w
@@ -325,6 +326,12 @@ EVERY: dict[str, Callable[[words.Scene], Reply]] = {
     "seen_to": lambda s: words.seen_to(s, w.move(MoveState.DROPPED)),
     "started": lambda s: words.started(s, w.R),
     "adopted": lambda s: words.adopted(s, w.lease()),
+    "adopted all": lambda s: words.adopted_all(
+        s, Bulk((w.lease(),), (Stranger("T4-4", None, "T4", "vm-x is not known to me"),), (w.R.uuid,))
+    ),
+    "adopted_all none": lambda s: words.adopted_all(
+        s, Bulk((), (Stranger("T4-4", None, "T4", "two settings name it"),), ())
+    ),
     "forced": lambda s: words.forced(s, w.RETURNING, "the demo needs it"),
     "forced request": lambda s: words.forced(s, w.request(), "x"),
     "drained": lambda s: words.drained(s, [replace(c, aside=w.RESTED) for c in w.cards().values()]),
