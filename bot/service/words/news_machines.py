@@ -140,7 +140,8 @@ def last_call(t: Telling) -> Reply:
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
         else ln(
-            "Without an answer an admin restarts it by hand from then on. One no of any owner is enough to leave it on."
+            "Without an answer an admin restarts it by hand from then on; you may shut it down yourself then. "
+            "One no of any owner is enough to leave it on."
         )
         if _owns(t) and t.policy.level == "hands"
         else ln("Without an answer it restarts then. One no of any owner is enough to leave it on.")
@@ -445,7 +446,31 @@ def undone(t: Telling) -> Reply:
         off or ln("It was not switched off." if m is not None and m.off_at is None else "No disk was touched."),
         stays,
         ln("I do not try again in this restart time."),
+        _barred(t),
         buttons=() if t.public else _buttons_again(t),
+    )
+
+
+def _barred(t: Telling) -> LineOf | None:
+    """What was agreed before for the same time, in which no other restart is begun unless somebody says so anew."""
+    m = t.move
+    if m is None or m.window is None or t.machine is None or not m.window.holds(t.now):
+        return None
+    window = m.window
+    older = [
+        a
+        for a in open_agreements(t.books, t.machine.uuid)
+        if a.number != m.agreement and a.made <= m.changed and a.window is not None and not a.firm
+        if a.window.start < window.end and window.start < a.window.end
+    ]
+    if not older:
+        return None
+    return ln(
+        "It is still agreed for ",
+        window_words(older[0]),
+        ", but until ",
+        When(window.end, Show.TIME),
+        " only a time that is said anew is used.",
     )
 
 
