@@ -63,12 +63,14 @@ export function redrawPanel() { if (seen.state) draw(); }
 
 function draw() {
   const { cards, vms, host } = seen.state;
+  const hosts = seen.state.hosts ?? (host ? [host] : []);
   const shown = vms.filter((vm) => !vm.template);
   const focus = document.activeElement?.dataset?.key;
   document.getElementById("world").replaceChildren(
     ...(seen.trouble ? [el("p", { class: "error", role: "status" }, seen.trouble)] : []),
-    ...(host ? [el("p", { class: "quiet host" }, `${host.name}${host.maintenance ? ", in maintenance" : ""}${host.connection !== "connected" ? `, ${host.connection}` : ""}`)] : []),
-    el("div", { class: "cards" }, ...cards.map(cardNode)),
+    ...hosts.flatMap((one) => [
+      el("p", { class: "quiet host" }, `${one.name}${one.maintenance ? ", in maintenance" : ""}${one.connection !== "connected" ? `, ${one.connection}` : ""}`),
+      el("div", { class: "cards" }, ...cards.filter((card) => (card.host ?? one.name) === one.name).map(cardNode))]),
     ...(cards.length ? [legend(cards[0].pci)] : []),
     ...shown.map(vmNode),
   );
@@ -81,12 +83,24 @@ function legend(pci) {
 }
 
 function cardNode(card) {
+  if (card.mode === "shared") return sharedNode(card);
   const where = card.bound ?? card.in_config[0] ?? null;
   const note = card.fault ? `broken: ${card.fault}` : card.bound ? "in" : where ? "in the settings of" : card.active === false ? "not enabled" : "free";
   const twice = card.in_config.length > 1 ? ` (also ${card.in_config.slice(1).join(", ")})` : "";
-  return el("div", { class: `card ${where ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(card.pci, card)}`, "data-pci": card.pci, title: `${card.model ?? "card"} at ${card.pci}` },
+  return el("div", { class: `card ${where ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(`${card.host} ${card.pci}`, card)}`, "data-pci": card.pci, title: `${card.model ?? "card"} at ${card.pci}` },
     icon(CARD), el("b", {}, short(card.pci)), el("span", {}, `${(card.model ?? "").replace(/^Tesla /, "")} ${note}`), where ? el("em", {}, where + twice) : null);
 }
+
+/** A card that its host gives in parts: who runs with one. */
+function sharedNode(card) {
+  const parts = card.parts ?? [];
+  return el("div", { class: `card ${parts.length ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(`${card.host} ${card.pci}`, card)}`, "data-pci": card.pci, title: [`${card.model ?? "card"} at ${card.pci} of ${card.host}`, ...parts.map((part) => `${part.vm}: ${part.profile}`)].join("\n") },
+    icon(CARD), el("b", {}, short(card.pci)), el("span", {}, `${(card.model ?? "").replace(/^Tesla /, "")} shared${parts.length ? " by" : ", free"}`),
+    parts.length ? el("em", {}, parts.map((part) => part.vm).join(", ")) : null);
+}
+
+/** Whether a guest sees a device of its machine: a card by its address, parts and cards by label by how many it sees. */
+const inside = (vm, device) => { const sees = vm.guest?.cards ?? []; return sees.includes(device) || (device.includes(" ") && sees.length >= vm.cards.length); };
 
 function vmNode(vm) {
   const [word, tone] = POWER[vm.power] ?? [vm.power, "wait"];
@@ -96,7 +110,7 @@ function vmNode(vm) {
   const jobs = guest.jobs ?? [];
   return el("section", { class: `vm ${changed(vm.name, [vm.power, vm.cards, guest.state, logins, jobs, guest.conditions])}`, "data-vm": vm.name },
     el("h3", {}, el("i", { class: `lamp ${tone}` }), vm.name, el("small", { class: "quiet" }, [...owners(vm).map((name) => `of ${name}`), doing || word].join(" · "))),
-    vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci), (guest.cards ?? []).includes(pci) ? null : el("small", {}, "not seen inside")))) : null,
+    vm.cards.length ? el("div", { class: "slots" }, ...vm.cards.map((pci) => el("span", { class: "chip" }, icon(CARD), short(pci).replace(/^vgpu /, ""), inside(vm, pci) ? null : el("small", {}, "not seen inside")))) : null,
     ...(guest.conditions ?? []).map((name) => el("p", { class: "condition" }, name, actButton(vm, `well-${name}`, "end", "condition", { name, on: false }))),
     logins.length ? el("p", { class: "quiet" }, `logged in: ${logins.map((one) => one.user ?? one).join(", ")}`) : null,
     ...jobs.map((job) => el("p", { class: "job", title: [job.name, job.what].filter(Boolean).join(": ") }, el("code", {}, job.name), el("small", { class: "quiet" }, ` ${job.user}${named(job) ? ` · ${job.do}` : ""}`),
