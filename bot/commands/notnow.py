@@ -1,8 +1,10 @@
-"""notnow [MACHINE] [undo]: no restart this time; the next time that was agreed stands"""
+"""notnow [MACHINE / m7] [undo]: no restart this time; the next time that was agreed stands"""
 
 from __future__ import annotations
 
 from bot.domain import moves, windows
+from bot.domain.errors import NotPossible, NotYours
+from bot.domain.grammar import Heard, RefKind
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import Machine
 from bot.service import words
@@ -17,11 +19,12 @@ RANK = 11
 EXAMPLES = (
     ("notnow", "the restart that is next"),
     ("notnow vm-r", "of this machine"),
+    ("notnow m7", "this one, and no other that came after it"),
     ("notnow vm-r undo", "it may restart after all"),
 )
 
 HINT = "notnow, notnow vm-r, notnow vm-r undo"
-TAKES = Takes(machine_alone=True)
+TAKES = Takes(refs=frozenset({RefKind.MOVE}), machine_alone=True)
 
 
 def run(ctx: Context) -> Reply:
@@ -30,12 +33,25 @@ def run(ctx: Context) -> Reply:
     back = [word.lower() for word in heard.rest] == ["undo"]
     if not back:
         ctx.clear(heard, HINT, TAKES)
-    machine = ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx))
+    machine = _meant(ctx, heard)
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
         return words.windows(ctx.scene(), machine)
     said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
     return words.not_now(ctx.scene(), machine, said)
+
+
+def _meant(ctx: Context, heard: Heard) -> Machine:
+    """The machine that is named; of a restart that is named its machine, as long as it is not over: what stands in an old message is not said of
+    a later one."""
+    for move in ctx.moves(heard):
+        machine = ctx.draft.machines.get(move.machine)
+        if machine is None or (heard.machine is not None and ctx.machine_named(heard.machine).uuid != machine.uuid):
+            raise NotPossible(what="notnow", why=f"m{move.number} is not a restart of that machine")
+        if ctx.person.id not in machine.owners:
+            raise NotYours(what=machine.name, owners=machine.owners)
+        return machine
+    return ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx))
 
 
 def _moving(ctx: Context) -> list[Machine]:

@@ -182,3 +182,21 @@ def test_a_machine_that_was_found_off_and_is_started_did_not_restart(house: Hous
     assert (
         said.startswith("vm-r was started, as U2BOB asked") and "it was off for" not in said and "restart" not in said
     )
+
+
+def test_the_button_of_a_restart_that_is_over_says_nothing_of_a_later_one(house: House) -> None:
+    """An old message is pressed after its restart was called off, and another is planned."""
+    house.say("bob", "request 1 restart now")
+    house.round()
+    (first,) = house.books.moves
+    house.say("bob", "release #1")
+    house.round()
+    house.say("bob", "request 1 restart tonight")
+    house.round()
+    before = house.books
+    reply = house.say("bob", f"notnow vm-r m{first}")
+    assert not reply.ok and "called off" in text_of(reply), text_of(reply)
+    assert house.books.agreements == before.agreements and house.books.machines == before.machines
+    second = max(house.books.moves)
+    assert second != first and house.say("bob", f"notnow m{second}").ok
+    assert not house.say("carol", f"notnow m{second}").ok, "not hers"

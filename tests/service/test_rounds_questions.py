@@ -24,7 +24,7 @@ def test_who_agreed_to_now_hears_of_the_turn_and_of_the_restart_in_one_message(h
     house.round()
     (said,) = house.voice.said_to(BOB)
     assert said.startswith("Your turn: T4-1 is reserved for you. vm-r restarts 16 09:01. Please save your work."), said
-    assert buttons(house, BOB) == ["notnow vm-r", "release #1"]
+    assert buttons(house, BOB) == ["notnow vm-r m1", "release #1"]
 
 
 def test_who_agreed_to_the_night_hears_of_the_turn_first_and_of_the_restart_later(house: House) -> None:
@@ -64,7 +64,7 @@ def test_an_accepted_offer_asks_nothing_more(house: House) -> None:
     house.say("bob", "accept now")
     house.round()
     assert house.lease("1").state is LeaseState.RESERVED
-    assert buttons(house, BOB) == ["notnow vm-r"]
+    assert buttons(house, BOB) == ["notnow vm-r m1"]
 
 
 def test_an_offer_that_was_given_up_asks_nothing_more(house: House) -> None:

@@ -212,7 +212,7 @@ def test_back_in_line_asks_for_what_is_missing(why: RestWhy) -> None:
 def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:
     move = w.move(MoveState.PLANNED, last_call_for=w.NOW)
     plain = told(NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, w.agreement(), move=move, machine=w.R, until=w.NOW)
-    assert [b.label for b in plain.buttons] == ["Not now"] and plain.buttons[0].says == "notnow vm-r"
+    assert [b.label for b in plain.buttons] == ["Not now"] and plain.buttons[0].says == "notnow vm-r m7"
     now = told(NewsKind.LAST_CALL, w.BOB.id, w.RESERVED, w.agreement(now=True), move=move, machine=w.R, until=w.NOW)
     assert [b.label for b in now.buttons] == ["Cancel"]
     firm = w.agreement(firm=True, person=replace(w.BOB, id="bot"))

@@ -148,12 +148,19 @@ def last_call(t: Telling) -> Reply:
         if _owns(t)
         else ln("To keep it on, ask ", listed(t.named(x) for x in owners), "; an owner can say not now."),
         buttons=(
-            None if firm or not _owns(t) else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}"),
+            None
+            if firm or not _owns(t)
+            else button("Cancel" if now else "Not now", f"notnow{typeable(t.machine)}{_which(t)}"),
             button(f"I do not need {it_them(len(turn.slots))} any more", f"release #{turn.label}")
             if turn is not None
             else None,
         ),
     )
+
+
+def _which(t: Telling) -> str:
+    """The restart that a button is about: pressed when that is over, it says nothing of a later one."""
+    return f" m{t.move.number}" if t.move is not None else ""
 
 
 def _owns(t: Telling) -> bool:
