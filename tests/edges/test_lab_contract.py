@@ -88,11 +88,7 @@ def shared(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
 def bench(shared: Bench) -> Iterator[Bench]:
     """Both machines off and without devices, before and after."""
     yield shared
-    for name in shared.names:
-        seen = shared.seen(name)
-        if seen.power is not Power.OFF:
-            shared.act(name, CallKind.HARD_STOP)
-        shared.act(name, take=(*seen.cards, *seen.unplaced), lock_memory=False, reservation_mb=0)
+    shared.clear()
 
 
 def has(bench: Bench, name: str) -> tuple[Assignment, ...]:

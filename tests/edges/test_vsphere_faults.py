@@ -57,12 +57,7 @@ def bench(shared: Bench) -> Iterator[Bench]:
     world.refusals.clear()
     world.conflicts.clear()
     vars(world).pop("reconfigure", None)  # what a test has put over it
-    for name in shared.names:
-        vm = world.inventory.vm(name)
-        if vm.props["runtime"].powerState != "poweredOff":
-            shared.act(name, CallKind.HARD_STOP)
-        seen = shared.seen(name)
-        shared.act(name, take=(*seen.cards, *seen.unplaced), lock_memory=False, reservation_mb=0)
+    shared.clear()
 
 
 def sent(bench: Bench) -> dict[str, int]:
@@ -320,7 +315,9 @@ def test_fault_34_a_conflict_at_any_change_is_read_anew_and_decided_anew(bench: 
     if "take" in STEPS[name]:
         bench.act("vm-r", put=(CARD_2,))
     step = bench.step("vm-r", **STEPS[name])
+    bench.reset()
     assert meanwhile(bench, step, lambda: bench.hands.edit("vm-r")) is None
+    assert sent(bench) == {"ReconfigVM_Task": 2}, "the first was refused, since it was decided on what was before"
     bench.reset()
     bench.lab.act(step)
     assert sent(bench) == {}, "it is as it should be"
@@ -549,6 +546,18 @@ def test_fault_60_all_privileges_that_lack_are_told_at_once(bench: Bench) -> Non
         == f"the role of {bench.vcenter.user} lacks {', '.join(sorted(lacks))} on vm-r; an admin of vCenter gives it"
     )
     assert bench.lab.dry_run(step) == []
+    world = bench.inside.world
+    with world.lock:
+        world.inventory.vm("vm-r").props["config"].extraConfig = []
+    lacks.clear()
+    lacks.add("VirtualMachine.Config.AdvancedConfig")
+    privileges.granted = lambda user, privilege, on=None: privilege not in lacks and real(user, privilege, on)  # type: ignore[method-assign]
+    try:
+        assert bench.lab.dry_run(step) == [], "one card of 16 GB starts without the keys"
+        (told,) = bench.lab.dry_run(bench.step("vm-r", put=(CARD_1, CARD_2)))
+    finally:
+        vars(privileges).pop("granted")
+    assert "VirtualMachine.Config.AdvancedConfig" in told
 
 
 def test_fault_62_a_template_that_inherited_a_card_is_a_holder(bench: Bench) -> None:

@@ -114,6 +114,18 @@ class Bench:
         """Act on a machine by name."""
         return self.lab.act(self.step(name, kind, **more))
 
+    def clear(self) -> None:
+        """The machines to play with are off and have nothing; what is so already costs a look alone."""
+        for seen in self.lab.look().machines:
+            if seen.name in self.names:
+                if seen.power is not Power.OFF:
+                    self.lab.act(LabStep(self.vcenter.name, seen.uuid, CallKind.HARD_STOP))
+                if seen.cards or seen.unplaced or seen.memory_locked or seen.reservation_mb:
+                    take = (*map(FixedCard, seen.cards), *seen.unplaced)
+                    self.lab.act(
+                        LabStep(self.vcenter.name, seen.uuid, CallKind.CHANGE, (), take, seen.unplaced, False, 0)
+                    )
+
     def forget(self) -> None:
         """The second login is made anew when it is needed: its session has ended."""
         for client in self._other:
