@@ -139,6 +139,24 @@ def test_called_off_and_announced_once_more() -> None:
     assert lines(again)[0].startswith("By hand, please: vm-r restarts") and "Shut Down Guest OS" in w.text(again)
 
 
+def test_an_owner_reads_before_it_who_restarts_it_and_that_they_may() -> None:
+    news = News(
+        NewsKind.LAST_CALL,
+        w.BOB.id,
+        move=w.move(MoveState.PLANNED),
+        machine=w.R,
+        until=w.NOW + 10 * w.MIN,
+        agreement=w.agreement(),
+    )
+    for policy, part in (
+        (HANDS, "an admin restarts it by hand from then on; you may shut it down yourself then"),
+        (w.POLICY, "it restarts then"),
+    ):
+        reply = words.news(news, WORLD, w.NOW, policy)
+        check(reply)
+        assert part in w.text(reply)
+
+
 def test_the_channel_reads_who_does_it() -> None:
     for kind, part in (
         (
