@@ -14,6 +14,7 @@ from datetime import timedelta
 from bot.domain.model import Assignment, CallKind, DynamicCard, FixedCard, Power
 from bot.edges.vsphere import change, offered, power, tasks
 from bot.edges.vsphere.client import Client, LostReplyError
+from bot.edges.vsphere.dryrun import advice
 from bot.edges.vsphere.faults import About, real_text, translate
 from bot.edges.vsphere.hosts import HostRow
 from bot.edges.vsphere.look import fitting, is_card
@@ -205,6 +206,8 @@ class Act:
         for other in near.others:  # no card into two machines' settings, also if a hand was faster than the last look
             if other.host in ("", vm.host) and (both := sorted(other.fixed.keys() & set(fixed))):
                 raise Again(f"{', '.join(both)} is still in the settings of {other.name}", timedelta(seconds=30))
+        for line in advice(vm):
+            log.info("%s", line)
         return self._offer(client, vm, fixed) if fixed else Offer()
 
     def _offer(self, client: Client, vm: Vm, fixed: list[str]) -> Offer:
