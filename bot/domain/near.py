@@ -40,6 +40,11 @@ def meet(places: Places, one: MachineId, other: MachineId) -> bool:
     return not mine or not theirs or mine == theirs
 
 
+def may_have(places: Places, machine: MachineId, card: Card) -> bool:
+    """Whether a machine may have a card: it is on the same host, or nobody knows."""
+    return host_of(places, machine) in ("", f"{card.vcenter}:{card.host}")
+
+
 def near(places: Places, machine: MachineId) -> Near | None:
     """What concerns the host of a machine; None: everything does, since all cards are on one host, or its own is not known."""
     host = host_of(places, machine)

@@ -32,7 +32,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
-from bot.domain.near import Near, meet, near
+from bot.domain.near import Near, may_have, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.slots import Places, card_name, has_kind, kinds_of, open_of, parts, rivals
@@ -259,6 +259,11 @@ def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> 
     key = f"offer:{request.number}:{made.isoformat()}"
     machine = draft.machines.get(request.machine)
     draft.tell(News(kind, request.person, key=key, request=request, machine=machine, **facts))
+
+
+def wanting(books: Places, card: Card) -> list[Request]:
+    """Those in line who could take a card, or a part of it, in order; those who rest are among them."""
+    return [r for r in line(books) if has_kind(card, r.kind) and may_have(books, r.machine, card)]
 
 
 def waiters(books: Places, kind: str, machine: MachineId = "") -> list[Request]:

@@ -240,10 +240,14 @@ def test_somebody_elses_part_and_one_that_is_not(house: ModesHouse) -> None:
 
 def test_a_part_stands_for_its_card_where_cards_rest(house: ModesHouse) -> None:
     house.lends("T4-5.1")
-    assert "T4-5" in says(house, "dana", "drain T4-5.1 because its fan is loud")
+    answer = says(house, "dana", "drain T4-5.1 because its fan is loud")
+    assert "T4-5" in answer and "U3CAROL" in answer, "who has it is named"
     assert house.books.cards["T4-5"].aside is not None
     assert "rests when they are out" in says(house, "ada", "status")
-    assert house.say("dana", "undrain T4-5").ok
+    house.say("carol", "request 1 8gb on vm-train for 2h")
+    back = says(house, "dana", "undrain T4-5")
+    assert "may be lent again when it is given back" in back and "U3CAROL is first in line, for 1 vGPU of 8 GB" in back
+    assert "Nobody waits for one" in says(house, "dana", "why T4-1"), "nobody on that host"
 
 
 def test_force_release_of_one_part(house: ModesHouse) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import Card, Lease, Machine, Move, Person, Request
-from bot.domain.queue import line
+from bot.domain.queue import line, wanting
 from bot.service.ports import Code, LineOf, Name, Reply, When
 from bot.service.verbs import Verb
 from bot.service.words.answers_cards import forced as forced_card
@@ -167,12 +167,11 @@ def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
 def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
     """The answer to ``drain``: the cards rest, lent ones when they come out."""
     view = View(scene.books, scene.seen, scene.now)
-    lent = [c for c in cards if view.lease(c.name) is not None]
+    lent = [c for c in cards if view.lent(c)]
     reason = cards[0].aside.reason if cards and cards[0].aside is not None else ""
     many, host = len(cards) != 1, next((c.aside.host for c in cards if c.aside is not None and c.aside.host), "")
-    holders: list[Part] = listed(
-        Name(p) for p in dict.fromkeys(x.person for x in map(view.lease, (c.name for c in lent)) if x is not None)
-    )
+    has = [view.lease(slot) for c in lent for slot in view.taken(c)]
+    holders: list[Part] = listed(Name(p) for p in dict.fromkeys(x.person for x in has if x is not None))
     return say(
         head(
             slots_of(c.name for c in cards),
@@ -203,7 +202,7 @@ def undrained(scene: Scene, cards: Sequence[Card]) -> Reply:
     """The answer to ``undrain``: the cards may be lent again, but for those of a host that rest for a cause of their own."""
     view = View(scene.books, scene.seen, scene.now)
     back, rest = [c for c in cards if c.aside is None], [c for c in cards if c.aside is not None]
-    lent = [c for c in back if view.lease(c.name) is not None]
+    lent = [c for c in back if view.lent(c)]
     many = len(back) != 1
     again = "may be lent again" if len(lent) < len(back) else f"may be lent again when {it_is(len(back))} given back"
     return say(
@@ -211,14 +210,14 @@ def undrained(scene: Scene, cards: Sequence[Card]) -> Reply:
         if back
         else head(f"{cards[0].host_name} is no longer drained; its cards rest for causes of their own."),
         *[ln(Code(c.name), " ", card_words(view, c, scene.policy), ".") for c in (*lent[:4], *rest[:4])],
-        _who_takes(scene, cards[0].kind if cards else ""),
+        _who_takes(scene, cards[0]) if cards else None,
         buttons=(button("Who has what", "status"), QUEUE),
     )
 
 
-def _who_takes(scene: Scene, kind: str) -> LineOf:
-    """Who is first to get a card of a kind; whoever rests keeps the place, and gets none."""
-    waiting = [r for r in line(scene.books) if r.kind == kind]
+def _who_takes(scene: Scene, card: Card) -> LineOf:
+    """Who is first to get a card, or a part of it; whoever rests keeps the place, and gets none."""
+    waiting = wanting(scene.books, card)
     first = next((r for r in waiting if r.rest is None), None)
     if first is not None:
         return ln(Name(first.person), f" is first in line, for {wanted(first)}.")

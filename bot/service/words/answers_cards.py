@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.domain.leases import keep_offered
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
-from bot.domain.queue import line
+from bot.domain.queue import waiters
 from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
@@ -230,14 +230,8 @@ def _stays(scene: Scene, person: PersonId) -> LineOf | None:
 def _who_waits(scene: Scene, returning: Sequence[Lease]) -> LineOf | None:
     if not returning:
         return None
-    first = next(
-        (
-            r
-            for r in line(scene.books)
-            if r.kind == returning[0].kind and r.person != returning[0].person and r.rest is None
-        ),
-        None,
-    )
+    gave = returning[0]
+    first = next((r for r in waiters(scene.books, gave.kind, gave.machine) if r.person != gave.person), None)
     them = "it" if sum(len(x.slots) for x in returning) == 1 else "them"
     return (
         ln(Name(first.person), f" waits for {them}.") if first is not None else ln(f"Nobody waits for {them} just now.")
@@ -307,9 +301,7 @@ def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
         if lease.end is not None and before is not None and lease.end > before
         else ""
     )
-    waits = next(
-        (r for r in line(scene.books) if r.kind == lease.kind and r.person != lease.person and r.rest is None), None
-    )
+    waits = next((r for r in waiters(scene.books, lease.kind, lease.machine) if r.person != lease.person), None)
     return say(
         head(
             slots_of(lease.slots),

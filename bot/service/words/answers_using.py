@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.model import Lease, PersonId, SlotId
-from bot.domain.queue import line
+from bot.domain.queue import waiters
 from bot.service.ports import LineOf, Name, Reply, When
 from bot.service.words.common import (
     MINE,
@@ -68,8 +68,9 @@ def _ends(asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], own: bool) -> LineO
 def _seen_by_others(
     scene: Scene, asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], slots: Sequence[SlotId], reasoned: bool
 ) -> LineOf | None:
-    kinds, holders = {x.kind for x, _ in asked}, {x.person for x, _ in asked}
-    waits = next((r for r in line(scene.books) if r.kind in kinds and r.person not in holders and r.rest is None), None)
+    holders = {x.person for x, _ in asked}
+    wanted = [r for x, _ in asked for r in waiters(scene.books, x.kind, x.machine) if r.person not in holders]
+    waits = min(wanted, key=lambda r: (r.asked, r.number), default=None)
     n = len(slots)
     if waits is None:
         return None

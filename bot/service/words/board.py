@@ -190,6 +190,10 @@ class View:
             return "unusable"
         return "being checked" if card.doubted else "free"
 
+    def lent(self, card: Card) -> bool:
+        """Whether somebody has the card, or a part of it."""
+        return any(self.lease(slot) is not None for slot in (card.name, *self.taken(card)))
+
     def used(self, slot: SlotId) -> bool:
         """Whether a part is in a machine, or on its way into one."""
         lease = self.lease(slot)

@@ -18,8 +18,8 @@ from bot.domain.model import (
     RestWhy,
     SlotId,
 )
-from bot.domain.queue import line, line_of, place
-from bot.domain.slots import card_name, has_kind
+from bot.domain.queue import line, line_of, place, wanting
+from bot.domain.slots import card_name
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.answers import (
     agreed_for,
@@ -223,7 +223,7 @@ def _lease_buttons(scene: Scene, lease: Lease, mine: bool) -> tuple[Button | Non
 def _why_card(scene: Scene, card: Card) -> Reply:
     view = View(scene.books, scene.seen, scene.now)
     since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
-    first = next((r for r in line(scene.books) if has_kind(card, r.kind)), None)
+    first = next(iter(wanting(scene.books, card)), None)
     free = view.word(card) in ("free", "partly in use")
     is_ = " is shared " if card.mode is Mode.VGPU and view.taken(card) else " is "
     return say(
