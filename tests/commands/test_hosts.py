@@ -21,7 +21,7 @@ def test_a_host_is_drained_and_back_by_its_name(house: House) -> None:
     )
     assert all(c.aside is not None and c.aside.host == name for c in house.books.cards.values())
     assert f"resting with all of {name}: it gets new memory" in text_of(house.say("bob", "status"))
-    assert [b.says for b in reply.buttons][0] == f"undrain {name}"
+    assert reply.buttons[0].says == f"undrain {name}"
     refused = house.say("dana", "undrain T4-1")
     assert not refused.ok and f"undrain {name}" in text_of(refused)
     assert house.say("dana", f"undrain {name}").ok
