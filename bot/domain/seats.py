@@ -155,7 +155,7 @@ def _leftovers(
             seated = sum(uuid in seats.by_slot[s] for s in mine)
             free = [s for s in _all_parts(card) if not seats.by_slot.get(s)]
             held = {h.slot for h in places.holds}
-            for slot in sorted(free, key=lambda s: (s in held, -slots.part_of(s)))[: number - seated]:
+            for slot in sorted(free, key=lambda s: (s in held, -slots.part_of(s)))[: max(0, number - seated)]:
                 seats.by_slot[slot].add(uuid)
 
 

@@ -203,6 +203,7 @@ class World:
         self.last_look: datetime | None = None
         self.connected, self.maintenance, self.looking = True, False, True
         self.skew = timedelta(0)  # vCenter's clock against the bot's
+        self.since_set_back = 0  # how long the journal was when the clock was last set back
         self.last_calls: list[tuple[datetime, int, News]] = []  # when each was told, and how long the journal was then
         self.nos: list[No] = []  # what owners said no to, until they take it back
         self.past: dict[str, Lease] = {}  # leases that left the books
@@ -452,7 +453,8 @@ class World:
         since = move.shutdown_at or self.now
         mine = [(i, a.at) for i, a in enumerate(self.journal) if a.what == "shutdown" and a.vm in self.vms]
         mine = [(i, at) for i, at in mine if self.vms[self.journal[i].vm].uuid == move.machine]
-        before = max((i for i, at in mine if at < since), default=-1)
+        # What the books brought to now and what this world set back are not the same instants: of before that nothing is asked.
+        before = max((i for i, at in mine if at < since and i >= self.since_set_back), default=-1)
         for owner in self.books.machines[move.machine].owners:
             told = [x for x in self.last_calls if x[2].to == owner and x[2].move and x[2].move.machine == move.machine]
             if hard and not told:
@@ -559,6 +561,7 @@ class World:
         """The clock of the bot's host is set back. The world goes on: as long ago as before, by vCenter's clock when it was."""
         self.now -= amount
         self.skew += amount
+        self.since_set_back = len(self.journal)
         for vm in self.vms.values():
             vm.boot -= amount
             vm.heard_ahead += amount
