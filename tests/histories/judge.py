@@ -47,6 +47,7 @@ class Judge:
         self.on: set[str] = set()  # machines that run
         self.asked: dict[str, datetime] = {}  # machines that we told to shut down, and when
         self.ours: dict[str, str] = {}  # machines that are off through us -> by which line
+        self.active: set[str] = set()  # leases whose devices were on their machines when last looked
         self.steps: dict[str, Any] = {}  # machine -> the last change that was asked of it
         self.known: Books | None = None  # the books when the last call was begun
 
@@ -163,6 +164,7 @@ class Judge:
 
     def books(self, books: Books) -> None:
         """What must hold after each step."""
+        self._kept(books)
         turns = [(h.slot, h.turn) for h in books.holds]
         if len(turns) != len(set(turns)):
             self.found.append(f"a slot has two of a kind: {sorted(books.holds, key=str)}")
@@ -172,6 +174,20 @@ class Judge:
                 self.found.append(f"#{request.number} is leased without a lease: {lease}")
             elif request.state is not RequestState.LEASED and lease is not None and lease.state in OPEN_LEASE:
                 self.found.append(f"#{request.number} is {request.state} and its lease is {lease.state}")
+
+    def _kept(self, books: Books) -> None:
+        """Nobody loses what they have while it is there, and nothing counts as given back while it is there: neither by a view that leaves it
+        out, nor by an answer."""
+        has = {h.slot: h.label for h in books.holds}
+        for label in self.active:
+            lease = books.leases.get(label)
+            if lease is None or lease.state not in (LeaseState.ENDED, LeaseState.FAILED):
+                continue
+            there = Counter(self.settings.get(lease.machine, []))
+            devices = Counter(word(assignment(books, s, lease.kind)) for s in lease.slots if s not in has)
+            if devices and not devices - there:
+                self.found.append(f"#{label} is over, and what it had is in its machine: {lease}")
+        self.active = {x.label for x in books.leases.values() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING)}
 
     def rest(self, books: Books, on: Mapping[str, bool], ended: set[int]) -> None:
         """What must hold when everything works again and nothing changes any more.

@@ -61,9 +61,10 @@ class ModelLab:
         self.world, self.clock, self.spoilt = world, clock, spoilt or Spoilt()
         self.away = False  # vCenter does not answer
         self.half = 0  # so many reads miss their second page
-        self.silent = 0  # so many changing calls are accepted, and nothing comes of them
+        self.silent = 0  # so many calls of `odd_for` are accepted, and nothing comes of them
+        self.odd_for = frozenset(CallKind)  # which calls `silent` and `late_s` are about
         self.between: Callable[[Node], None] | None = None  # happens once between the read of a step and its call
-        self.late_s = 0.0  # the next changing call is lost on its way, and carried out so many seconds later
+        self.late_s = 0.0  # the next call of `odd_for` is lost on its way, and carried out so many seconds later
         self._believed: dict[str, tuple[str, ...]] = {}  # uuid -> cards, by answers
 
     # ---- the look
@@ -287,7 +288,7 @@ class ModelLab:
         self._check_cards(node, step, [one.pci for one in puts if isinstance(one, FixedCard)])
         spec = self._spec(node, step, puts)
         self._race(node)
-        self._call(lambda: self.world.reconfigure(node, spec, BOT_USER))
+        self._call(step.kind, lambda: self.world.reconfigure(node, spec, BOT_USER))
         self._read_back(node, step)
         return before
 
@@ -359,13 +360,14 @@ class ModelLab:
             happens, self.between = self.between, None
             happens(node)
 
-    def _call(self, call: Callable[[], object]) -> None:
-        """The call on its way: carried out, swallowed, or lost and carried out later."""
-        if self.late_s:
+    def _call(self, kind: CallKind, call: Callable[[], object]) -> None:
+        """The call on its way: carried out, swallowed, or lost and carried out later (a shutdown is not: see limits)."""
+        odd = kind in self.odd_for
+        if odd and self.late_s and kind not in (CallKind.SHUTDOWN, CallKind.HARD_STOP):
             seconds, self.late_s = self.late_s, 0.0
             self.world.timers.after(seconds, lambda: _whatever(call))
             raise Again("the reply was lost")
-        if self.silent:
+        if odd and self.silent:
             self.silent -= 1
             return
         call()
@@ -379,18 +381,17 @@ class ModelLab:
             raise Again(f"vCenter says that {node.name} is changed, but it is not")
 
     def _power(self, node: Node, kind: CallKind) -> None:
-        self._race(node)
         if kind is CallKind.POWER_ON:
-            self._call(lambda: self.world.power_on(node, BOT_USER))
+            self._call(kind, lambda: self.world.power_on(node, BOT_USER))
         elif kind is CallKind.HARD_STOP:
-            self._call(lambda: self.world.power_off(node, BOT_USER))
+            self._call(kind, lambda: self.world.power_off(node, BOT_USER))
         else:
             if node.props["guest"].toolsRunningStatus != "guestToolsRunning":
                 boot = node.props["runtime"].bootTime
                 if boot is not None and self.clock.now() - boot < timedelta(minutes=10):
                     raise Again("VMware Tools do not run yet", timedelta(seconds=30))
                 raise NeedsPerson("VMware Tools do not run in it")
-            self.world.shutdown_guest(node, BOT_USER) if not self.silent else self._call(lambda: None)
+            self._call(kind, lambda: self.world.shutdown_guest(node, BOT_USER))
 
     def _translated(self, refusal: Refusal, node: Node, step: LabStep) -> Exception:
         if self._find(step.machine) is node and node.props["config"] is not None and self._settled(node, step):

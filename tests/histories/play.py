@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On
-from bot.domain.model import MoveState, RequestState
+from bot.domain.model import CallKind, MoveState, RequestState
 from bot.domain.sight import Sight
 from bot.local.vcenter.inventory import Node
 from bot.local.vcenter.planned import Planned
@@ -51,6 +51,14 @@ OVER = frozenset(
     )
 ) | {"lease.adopt"}
 """Lines of the ledger after which a number needs no open request: it is over, or it never was one."""
+
+ODD_FOR = (
+    frozenset({CallKind.CHANGE}),
+    frozenset(CallKind),
+    frozenset({CallKind.CHANGE}),
+    frozenset({CallKind.POWER_ON}),
+)
+"""Which calls an odd answer comes to."""
 
 MAX_ROUNDS = 24
 """Of one step of time: what takes longer is cut short."""
@@ -297,6 +305,7 @@ class History:
             hands.attach_dynamic(node.name, card.label)
         elif card.pci.id not in self.taken(node):
             hands.attach(node.name, card.pci.id)
+        self.site.read_journal()
 
     def taken(self, node: Node) -> set[str]:
         """Cards that the settings of machines on its host name."""
@@ -428,21 +437,28 @@ class History:
         verb = ("power on", "reconfigure", "power on")[b % 3]
         self.site.world.refusals.append(Planned(self.vm(a).name, verb, reason, times=1 + b % 4))
 
-    def do_odd(self, a: int, b: int) -> None:
-        """A call is accepted and nothing comes of it, is carried out late, or meets somebody else's change; a page of a look is missing."""
+    def do_silent(self, a: int, b: int) -> None:
+        """A call is accepted, and nothing comes of it."""
+        if (lab := self.model()) is not None:
+            lab.odd_for, lab.silent = ODD_FOR[b % len(ODD_FOR)], 1 + a % 2
+
+    def do_late(self, a: int, b: int) -> None:
+        """A call is lost on its way, and carried out later."""
+        if (lab := self.model()) is not None:
+            lab.odd_for, lab.late_s = ODD_FOR[b % len(ODD_FOR)], (5.0, 40.0, 200.0)[a % 3]
+
+    def do_half(self, a: int, b: int) -> None:
+        """A page of the next looks is missing."""
+        if (lab := self.model()) is not None:
+            lab.half = 1 + a % 8
+
+    def do_race(self, a: int, b: int) -> None:
+        """Somebody is faster, between our next read and its call."""
         lab = self.model()
         if lab is None:
             self.site.world.conflicts[self.vm(a).name] = 1 + b % 3
-            return
-        match b % 6:
-            case 0:
-                lab.silent = 1 + a % 2
-            case 1:
-                lab.late_s = (5.0, 40.0, 200.0)[a % 3]
-            case 2:
-                lab.half = 1 + a % 4
-            case _:
-                lab.between = lambda node: self.race(node, a)
+        else:
+            lab.between = lambda node: self.race(node, a)
 
     def race(self, node: Node, a: int) -> None:
         """An admin or a user is faster."""
@@ -451,7 +467,7 @@ class History:
             match a % 4:
                 case 0 if mine:  # swapped: the new card gets the old one's key
                     hands.detach(node.name, mine[0])
-                    self.put_on(node, a // 4)
+                    self.put_on_another(node, mine)
                 case 1:
                     hands.power(node.name, "on")
                 case 2:
@@ -461,6 +477,15 @@ class History:
         except (Refusal, ValueError):
             pass
         self.site.read_journal()
+
+    def put_on_another(self, node: Node, had: list[str]) -> None:
+        """By hand: any card but those."""
+        for n in range(len(self.site.world.metal_of(node).cards)):
+            card = self.site.world.metal_of(node).cards[n]
+            if card.pci.id not in had:
+                self.put_on(node, n)
+                if len(self.cards(node)) >= len(had):
+                    return
 
     def do_away(self, a: int, b: int) -> None:
         """vCenter does not answer, or does again."""
@@ -584,7 +609,7 @@ class History:
 WEIGHTS = {
     "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
     "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "card": 1, "guest": 3,
-    "fault": 5, "refuse": 2, "odd": 5, "away": 1, "lag": 1, "kill": 6,
+    "fault": 5, "refuse": 2, "silent": 1, "late": 1, "half": 1, "race": 3, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""
 

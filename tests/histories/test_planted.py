@@ -15,26 +15,46 @@ from tests.histories.model_lab import Spoilt
 from tests.histories.play import Violation
 from tests.histories.runs import many, play_direct
 
-WITHIN = 300
+WITHIN = 200
 """Histories in which each must be found."""
+
+WORDS = ("wait", "release", "wait", "release", "request", "window")
+"""Of the words of all histories, those that lead to changes; with the one that the fault needs, so that it is found in seconds."""
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("spoilt", "says"),
+    ("spoilt", "word", "says"),
     [
-        (Spoilt(drops_version=True), "unasked"),
-        (Spoilt(believes_answers=True), "lacks"),
-        (Spoilt(half_is_whole=True), "lacks"),
+        (Spoilt(drops_version=True), "race", "unasked"),
+        (Spoilt(believes_answers=True), "silent", "what it had is in its machine|the settings of"),
+        (Spoilt(half_is_whole=True), "half", "what it had is in its machine|the settings of"),
     ],
     ids=["no changeVersion", "no read-back", "half a view"],
 )
-def test_a_fault_that_is_put_back_is_found(spoilt: Spoilt, says: str) -> None:
+def test_a_fault_that_is_put_back_is_found(spoilt: Spoilt, word: str, says: str) -> None:
     logging.disable(logging.CRITICAL)
     try:
-        with pytest.raises(Violation, match=says) as found:
-            many(lambda rig, opening, steps: play_direct(rig, opening, steps, spoilt), WITHIN, 1, [], shrinks=False)
+        with pytest.raises(Violation, match=says):
+            many(
+                lambda rig, opening, steps: play_direct(rig, opening, steps, spoilt),
+                WITHIN,
+                1,
+                [],
+                shrinks=False,
+                words=(*WORDS, word, word),
+            )
     finally:
         logging.disable(logging.NOTSET)
-    print(found.value)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("word", ["race", "silent", "half"])
+def test_nothing_is_found_where_nothing_is_put_back(word: str) -> None:
+    logging.disable(logging.CRITICAL)
+    try:
+        many(play_direct, WITHIN // 4, 1, [], words=(*WORDS, word, word))
+    finally:
+        logging.disable(logging.NOTSET)
