@@ -185,6 +185,8 @@ class Judge:
                 continue
             there = Counter(self.settings.get(lease.machine, []))
             devices = Counter(word(assignment(books, s, lease.kind)) for s in lease.slots if s not in has)
+            if any(unplaced(d) for d in devices):
+                continue  # of several that are equal, nobody can say whose is left
             if devices and not devices - there:
                 self.found.append(f"#{label} is over, and what it had is in its machine: {lease}")
         self.active = {x.label for x in books.leases.values() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING)}
