@@ -422,9 +422,13 @@ def test_all_that_stands_in_the_way_of_each_mode_is_told_at_once() -> None:
             assert sum(words in line for line in found) == 1, (words, found)
         assert len(found) == 11
         assert all(line[-1] not in ".;" and "Info" not in line for line in found)
-        assert any("CPUs can be added" in line for line in bench.lab.advice(bench.step("vm-r")))
         bench.hands.snapshot("vm-python")
-        assert any("snapshots" in line for line in bench.lab.advice(bench.step("vm-python")))
+        steps = {one.machine: one for one in (bench.step("vm-r", put=puts), bench.step("vm-python"))}
+        (r, python), site = steps, bench.step("vm-r").vcenter
+        surveyed = bench.lab.survey(site, steps)
+        assert list(surveyed[r][0]) == found  # the same for all machines at once
+        assert any("CPUs can be added" in line for line in surveyed[r][1])
+        assert any("snapshots" in line for line in surveyed[python][1])
 
 
 def test_a_profile_for_desktops_is_taken_if_the_site_names_it(bench: Bench) -> None:

@@ -152,7 +152,7 @@ class _Way:
     def _tcp(self, host: str, port: int) -> socket.socket:
         try:
             return socket.create_connection((host, port), timeout=self.vcenter.connect_s)
-        except socket.gaierror as error:
+        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no name can be like that
             raise self._fail(f"the name is not known ({_reason(error)})") from error
         except OSError as error:
             raise self._fail(f"nobody answers there ({_reason(error)})") from error

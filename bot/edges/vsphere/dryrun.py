@@ -6,9 +6,9 @@ Called by `lab`. Nothing found does not promise that vCenter accepts it; a power
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from bot.domain.model import Assignment, CallKind, FixedCard, Power, Vgpu
+from bot.domain.model import Assignment, CallKind, FixedCard, MachineId, Power, Vgpu
 from bot.domain.vgpu import computes
 from bot.edges.vsphere import change
 from bot.edges.vsphere.client import Client
@@ -18,7 +18,7 @@ from bot.edges.vsphere.look import fitting, is_card
 from bot.edges.vsphere.machines import Vm, grouped
 from bot.edges.vsphere.offered import Scene, lacks
 from bot.edges.vsphere.power import NO_TOOLS, obstacle
-from bot.edges.vsphere.reading import Around, Site, around
+from bot.edges.vsphere.reading import Around, Site, around, everybody
 from bot.edges.vsphere.vmomi import Fault, vim
 from bot.service.ports import LabStep, NeedsPerson
 
@@ -40,6 +40,24 @@ def dry_run(client: Client, site: Site, step: LabStep, ours: bool = True) -> lis
     near = around(client, site, step.machine, hosts=True)
     if near is None:
         return [f"this machine is not in vCenter {site.vcenter.name} any more"]
+    return _blockers(client, site, near, step, ours)
+
+
+def survey(
+    client: Client, site: Site, steps: Mapping[MachineId, LabStep]
+) -> dict[MachineId, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Each machine of the vCenter -> what would stand in the way of its step (its login's rights left out; () it has none), and what may
+    surprise later. As many round trips for hundreds of machines as for one."""
+    return {
+        near.vm.uuid: (
+            tuple(_blockers(client, site, near, steps[near.vm.uuid], False)) if near.vm.uuid in steps else (),
+            tuple(advice(near.vm)),
+        )
+        for near in everybody(client, site)
+    }
+
+
+def _blockers(client: Client, site: Site, near: Around, step: LabStep, ours: bool) -> list[str]:
     vm, host = near.vm, near.host
     found = [why] if (why := obstacle(vm)) else []
     if not vm.readable or not vm.connected or vm.power is None:

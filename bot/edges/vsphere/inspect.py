@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -41,9 +41,6 @@ from bot.service.setup.facts import Certificate, DeviceFacts, HostFacts, VCenter
 
 SHAKE_S = 5.0
 """Real seconds for a certificate to be shown."""
-
-DRY_RUNS_S = 20.0
-"""Real seconds for all dry runs together; those that did not come in time are left out."""
 
 NO_TIME, PARTIAL = 0x200000, 0x80000
 """X509_V_FLAG_NO_CHECK_TIME and X509_V_FLAG_PARTIAL_CHAIN of OpenSSL: read a certificate that is not trusted."""
@@ -120,6 +117,9 @@ def discover(vcenter: VCenter, clock: Clock) -> tuple[VCenterFacts, tuple[VmFact
 def _certificate(vcenter: VCenter, facts: VCenterFacts) -> VCenterFacts:
     try:
         trusted = ssl.create_default_context(cafile=vcenter.ca_file)
+    except OSError:  # SSLError is one
+        return replace(facts, why="file")
+    try:
         with _shaken(vcenter, trusted) as shown:
             return replace(facts, certificate=_read(shown.getpeercert() or {}))
     except ssl.SSLCertVerificationError as error:
@@ -128,7 +128,7 @@ def _certificate(vcenter: VCenter, facts: VCenterFacts) -> VCenterFacts:
         if why in ("own", "authority"):
             why = "own" if shown_ is not None and shown_.own else "authority"
         return replace(facts, certificate=shown_, why=why)
-    except OSError:
+    except (OSError, UnicodeError):
         return facts  # no name, no port, no TLS: the way in says so
 
 
@@ -230,45 +230,40 @@ def _looked(vcenter: VCenter, clock: Clock, questions: Questions, facts: VCenter
         if vcenter.name not in seen.complete:
             trouble = lab.troubles.get(vcenter.name, "a look at it did not come in time")
             return replace(facts, phase="inventory", trouble=trouble)
-        asked = [m.uuid for m in (seen.machines if questions.everybody else questions.machines)]
-        blockers = _blockers(lab.dry_run, seen, asked, clock.real)
-        there = {m.uuid for m in seen.machines}
-        advice = {
-            m.uuid: tuple(lab.advice(LabStep(vcenter.name, m.uuid, CallKind.CHANGE)))
-            for m in questions.machines
-            if m.uuid in there
-        }
-        return replace(facts, seen=seen, blockers=blockers, advice=advice)
+        ours = {m.uuid for m in questions.machines}
+        asked = [m for m in seen.machines if _can_tell(m) and (questions.everybody or m.uuid in ours)]
+        steps = _steps(seen, asked)
+        told = lab.survey(vcenter.name, steps) if asked or ours else {}
     finally:
         lab.close()
+    found = {uuid: blockers for uuid, (blockers, _) in told.items() if uuid in steps}
+    blockers = {m.uuid: _own(m, found.get(m.uuid, ())) for m in asked}
+    hosts = {h.id for h in seen.hosts}
+    blockers |= {m.uuid: ("its host has no card",) for m in asked if m.host not in hosts}
+    advice = {uuid: later for uuid, (_, later) in told.items() if uuid in ours and later}
+    return replace(facts, seen=seen, blockers={uuid: lines for uuid, lines in blockers.items() if lines}, advice=advice)
 
 
-def _blockers(
-    dry_run: Callable[[LabStep], Sequence[str]], seen: Seen, machines: Iterable[MachineId], real: Callable[[], float]
-) -> dict[MachineId, tuple[str, ...]]:
-    """Machine -> why it could take no card, leaving out what is told of its state, its host or its card."""
-    found: dict[MachineId, tuple[str, ...]] = {}
-    end = real() + DRY_RUNS_S
-    by_uuid = {m.uuid: m for m in seen.machines}
-    hosts = {h.id: h for h in seen.hosts}
-    for uuid in machines:
-        one = by_uuid.get(uuid)
-        if one is None or one.template or one.question or one.unknown or one.power is Power.SUSPENDED or real() > end:
-            continue
-        host = hosts.get(one.host)
-        if host is None:
-            found[one.uuid] = ("its host has no card",)
-        elif host.connected and not host.maintenance and (card := _some_card(host, one, seen.machines)) is not None:
-            step = LabStep(one.vcenter, one.uuid, CallKind.CHANGE, put=(card,))
-            said = [line for line in dry_run(step) if not _told_elsewhere(line, one)]
-            if said:
-                found[one.uuid] = tuple(said)
-    return found
+def _can_tell(one: SeenMachine) -> bool:
+    """Whether its state is not all that there is to say of it."""
+    return not (one.template or one.question or one.unknown or one.power is Power.SUSPENDED)
 
 
-def _told_elsewhere(line: str, one: SeenMachine) -> bool:
-    """Tools and rights have findings of their own; and any card stands for all, so that somebody has it does not matter."""
-    return line == NO_TOOLS.format(vm=one.name) or line.startswith("the role of ") or "is in the settings of" in line
+def _steps(seen: Seen, machines: Iterable[SeenMachine]) -> dict[MachineId, LabStep]:
+    """Machine -> some card put on it, where its host could give one now."""
+    hosts = {h.id: h for h in seen.hosts if h.connected and not h.maintenance}
+    cards = {one.uuid: _some_card(hosts[one.host], one, seen.machines) for one in machines if one.host in hosts}
+    return {
+        one.uuid: LabStep(one.vcenter, one.uuid, CallKind.CHANGE, put=(card,))
+        for one in machines
+        if (card := cards.get(one.uuid)) is not None
+    }
+
+
+def _own(one: SeenMachine, lines: Iterable[str]) -> tuple[str, ...]:
+    """Without its Tools, which have a finding of their own; and any card stands for all, so that somebody has it does not matter."""
+    tools = NO_TOOLS.format(vm=one.name)
+    return tuple(line for line in lines if line != tools and "is in the settings of" not in line)
 
 
 def _some_card(host: SeenHost, one: SeenMachine, machines: Iterable[SeenMachine]) -> Assignment | None:

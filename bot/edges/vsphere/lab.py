@@ -23,7 +23,7 @@ from bot.edges.vsphere.hosts import Known
 from bot.edges.vsphere.look import Glimpse, Memory, look
 from bot.edges.vsphere.note import note
 from bot.edges.vsphere.offers import Targets
-from bot.edges.vsphere.reading import Site, find
+from bot.edges.vsphere.reading import Site
 from bot.edges.vsphere.refusals import Refusals
 from bot.edges.vsphere.session import Session
 from bot.edges.vsphere.stub import Transport
@@ -163,19 +163,16 @@ class VSphereLab:
         with room.machine(step.machine), room.moves:
             return _bounded(room, act.run, lambda: act.about)
 
-    def advice(self, step: LabStep) -> list[str]:
-        """What does not stand in the way of a change and may surprise later, in plain words; [] nothing.
+    def survey(
+        self, vcenter: str, steps: Mapping[MachineId, LabStep]
+    ) -> dict[MachineId, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Each machine -> all that would stand in the way of its step, its login's rights left out; and what does not, and may surprise later.
 
         :raises LabError: vCenter could not be asked
         """
-        room = self._room(step)
-        about = About(step.vcenter, room.site.vcenter.user, step.machine)
-
-        def job(client: Client) -> list[str]:
-            vm = find(client, room.site, step.machine)
-            return dryrun.advice(vm) if vm is not None else []
-
-        return _bounded(room, job, about)
+        room = self._rooms[vcenter]
+        about = About(vcenter, room.site.vcenter.user, "its machines")
+        return _bounded(room, lambda client: dryrun.survey(client, room.site, steps), about)
 
     def note(self, vcenter: str, machine: MachineId, text: str) -> None:
         """See the port. Does nothing where the settings name no attribute.

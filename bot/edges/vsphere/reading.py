@@ -5,7 +5,7 @@ Called by `act` and `dryrun`. Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -82,6 +82,21 @@ def _around(client: Client, site: Site, ref: Ref, host: str, hosts: bool) -> Aro
     if on is None and vm.host:  # it moved since the last look, or was never looked at
         on = host_of(client, vm, site.known)
     return Around(_alive(client, vm), on, seen if hosts else (), tuple(v for v in vms if v is not vm))
+
+
+def everybody(client: Client, site: Site) -> Iterator[Around]:
+    """Each machine with all hosts and the other machines, all out of one read. Raises faults."""
+    known = fitting(client, site.known)
+    machines: Paths = [(vim.VirtualMachine, FULL_PATHS)]
+    hosts: Paths = [(vim.HostSystem, HOST_PATHS)]
+    rows: list[tuple[Any, Row]] = client.read(
+        (client.everything(vim.VirtualMachine), machines), (client.everything(vim.HostSystem), hosts)
+    )
+    vms = [read_vm(r, row, known.more) for r, row in rows if isinstance(r, vim.VirtualMachine)]
+    seen = tuple(read_host(r, row, known) for r, row in rows if isinstance(r, vim.HostSystem))
+    by_id = {host.id: host for host in seen}
+    for vm in vms:
+        yield Around(_alive(client, vm), by_id.get(vm.host), seen, tuple(v for v in vms if v is not vm))
 
 
 def host_of(client: Client, vm: Vm, known: Known = NOTHING) -> HostRow:
