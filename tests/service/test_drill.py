@@ -184,8 +184,8 @@ def test_a_second_ctrl_c_leaves_it_to_the_bot_and_says_what_goes_on(place: Termi
     place.interrupt = [lambda text: "on again" in text, lambda text: "release #1 now" in text]
     assert place.drill("vm-train") == 1
     assert (
-        "gpubot say --as dana machine remove vm-train" in place.text
-        and "#1 comes out in its next restart" in place.text
+        "gpubot say --as dana 'machine remove vm-train'" in place.text
+        and "#1 comes out in its next restart; `gpubot say --as dana 'release #1 now'` asks" in place.text
     )
     place.house.forward(30)
     assert place.nothing_left(), "the bot has brought it back"
@@ -197,7 +197,7 @@ def test_a_guest_that_does_not_shut_down_is_left_on_and_what_goes_on_is_said(pla
     assert place.drill("vm-train") == 1
     assert "Stopped: the restart went back" in place.text
     assert "The bot goes on with m1 (undoing): it is on, and nothing was changed" in place.text
-    assert "gpubot say --as dana machine remove vm-train" in place.text
+    assert "gpubot say --as dana 'machine remove vm-train'" in place.text
 
 
 def test_a_change_that_is_refused_ends_with_the_machine_as_it_was(place: Terminal) -> None:

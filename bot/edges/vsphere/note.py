@@ -5,6 +5,8 @@ Nothing is sent if the text stands there already. It needs one privilege (Global
 
 from __future__ import annotations
 
+import shlex
+
 from bot.edges.vsphere.client import Client
 from bot.edges.vsphere.faults import missing
 from bot.edges.vsphere.reading import Site, find
@@ -26,7 +28,7 @@ def note(client: Client, site: Site, machine: str, attribute: str, text: str) ->
     row = client.one(vm.ref, PATHS)
     key = next((f.key for f in row.get("availableField") or () if f.name == attribute), None)
     if key is None:
-        line = f"govc fields.add -type VirtualMachine {attribute}"
+        line = f"govc fields.add -type VirtualMachine {shlex.quote(attribute)}"
         raise NeedsPerson(f"vCenter {name} has no custom attribute {attribute} for machines: make it ({line})")
     stands = next((str(v.value) for v in row.get("customValue") or () if v.key == key), "")
     if stands == text:

@@ -7,6 +7,7 @@ said. It waits in real seconds and counts by the bot's clock.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -307,14 +308,13 @@ class _Drill:
             self.ways.out(f"The bot goes on with m{move.number} ({move.state}): {begun(move)}")
         if lease is not None and lease.state in OPEN_LEASE:
             what = "comes out in its next restart" if lease.state is LeaseState.RETURNING else "is still lent"
-            self.ways.out(f"#{lease.label} {what}; `gpubot say --as {who} release #{lease.label} now` asks for one.")
+            self.ways.out(f"#{lease.label} {what}; {_typed(who, f'release #{lease.label} now')} asks for one.")
         elif request is not None and request.state in WAITING:
-            self.ways.out(
-                f"#{request.number} waits in line; `gpubot say --as {who} release #{request.number}` ends it."
-            )
+            ends = _typed(who, f"release #{request.number}")
+            self.ways.out(f"#{request.number} waits in line; {ends} ends it.")
         if self.course.added:
-            line = f"gpubot say --as {who} machine remove {self.plan.machine.name}"
-            self.ways.out(f"{self.plan.machine.name} is registered for the drill alone; afterwards: `{line}`.")
+            line = _typed(who, f"machine remove {self.plan.machine.name}")
+            self.ways.out(f"{self.plan.machine.name} is registered for the drill alone; afterwards: {line}.")
 
     # ---- what is there
 
@@ -398,6 +398,11 @@ class _Drill:
             for step in move.steps[told:]:
                 self.ways.out(step_line(step, self.wanted.zone))
             self.course.shown[move.number] = len(move.steps)
+
+
+def _typed(who: str, line: str) -> str:
+    """A line as it is typed in a shell, for which ``#12`` is the beginning of a comment."""
+    return f"`gpubot say --as {shlex.quote(who)} {shlex.quote(line)}`"
 
 
 __all__ = ["Plan", "Stopped", "Wanted", "Ways", "drill", "survey"]
