@@ -91,7 +91,7 @@ def first_settings(
         Path | None, typer.Option(help="PEM file of the authority that signed its certificate; else the system's.")
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535)] = 443,
-    name: Annotated[str, typer.Option(help="What to call it: [vcenter.NAME].")] = "lab",
+    name: Annotated[str, typer.Option(help="What to call it: NAME of vcenter.NAME in the settings.")] = "lab",
     out: Annotated[Path, typer.Option("--out", "-o", help="The settings file to write.")] = HERE,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
@@ -143,11 +143,12 @@ def _entry(
     """How the vCenter is reached, still without the zone, and its password. Paths are written as seen from the settings file."""
     import re
 
+    from bot.config import is_host
     from bot.service.setup.first import Entry
 
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
         raise _fail("--name is small letters, digits and dashes, like: lab")
-    if not re.fullmatch(r"[\w.:%-]+", host):
+    if not is_host(host):
         raise _fail("--host is a name or an address alone, like: vcenter.example.com (the port is --port)")
     try:
         password = password_file.read_text("utf-8").strip()

@@ -33,7 +33,7 @@ from bot.edges.slack.inspect import SCOPES, command_of
 from bot.edges.slack.inspect import inspect as look_into_slack
 from bot.edges.store import SqlStore, StoreError, open_store
 from bot.edges.store.inspect import inspect as look_into_store
-from bot.edges.store.inspect import password_in
+from bot.edges.store.inspect import passwords_in
 from bot.edges.telemetry import push
 from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource
 from bot.edges.vsphere.connect import VCenter
@@ -259,7 +259,9 @@ def drill_of(
             books=store.read,
             seen=store.last_look,
             say=lambda line: desk.hear(Ask(found.id, line, "terminal")),
-            plain=lambda reply: words.terminal(reply, found.zone, lambda id: people.person(id).name, clock.now()),
+            plain=lambda reply: words.terminal(
+                reply, found.zone, lambda id: people.person(id).name, clock.now(), settings.slack.command
+            ),
             running=lambda: store.claimed(clock.wall(), CLAIM_TTL),
             now=clock.now,
             sleep=time.sleep,
@@ -283,7 +285,7 @@ def _open(settings: Settings, clock: FileClock) -> SqlStore:
 
 def look_into(path: Path) -> Report:
     """What ``gpubot doctor`` finds. ``path``: of the settings. Raises nothing: whatever is wrong is in the report."""
-    settings, mistakes = examine(path)
+    settings, mistakes, left_out = examine(path)
     try:
         clock = clock_of()
     except CannotStart as error:
@@ -295,16 +297,23 @@ def look_into(path: Path) -> Report:
     vcenters = {
         name: _site_eye(settings, name, clock, found) for name in settings.vcenter if f"vcenter.{name}" in found
     }
+
+    def base() -> DatabaseFacts:
+        facts = look_into_store(settings.store.url, clock.wall())
+        return replace(facts, sources=frozenset(settings.prometheus.targets))
+
+    # In place of what was left out stands what is usual, and nobody meant that: nothing is said of it.
+    usual = {where[:n] for where in left_out for n in (1, 2)}
+    slack = _may_ask_slack(found) and ("slack", "api_url") not in usual
+    web = settings.web if settings.web.port and ("web",) not in usual else None
     eyes = replace(
         eyes,
-        database=lambda: replace(
-            look_into_store(settings.store.url, clock.wall()), sources=frozenset(settings.prometheus.targets)
-        ),
-        slack=(lambda: look_into_slack(replace(slack_of(settings), disturb=False))) if _may_ask_slack(found) else None,
+        database=None if ("store",) in usual else base,
+        slack=(lambda: look_into_slack(replace(slack_of(settings), disturb=False))) if slack else None,
         vcenters=vcenters,
-        port=lambda: port_taken(settings.web.host, settings.web.port) if settings.web.port else "",
+        port=partial(port_taken, web.host, web.port) if web is not None else None,
         bind=settings.web.bind,
-        secrets=frozenset(found.values()) | {password_in(settings.store.url)},
+        secrets=frozenset(found.values()) | passwords_in(settings.store.url),
     )
     wanted = wanted_of(settings, path)
     if not any("vcenter" in line for line in mistakes):
@@ -326,9 +335,17 @@ def wanted_of(settings: Settings, path: Path) -> Wanted:
         dynamic={name: found for name, found in labels.items() if found},
         vgpu=policy.vgpu_profiles,
         stale=policy.reading_stale,
-        manifest_command=command_of(beside.read_text("utf-8", errors="replace")) if beside.is_file() else "",
+        manifest_command=command_of(_text_of(beside)),
         synchronized=synchronized(),
     )
+
+
+def _text_of(file: Path) -> str:
+    """What stands in it; "" it is not there, or cannot be read: whoever uploads it to Slack will see that."""
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def record_site(path: Path, folder: Path) -> list[str]:
@@ -336,7 +353,7 @@ def record_site(path: Path, folder: Path) -> list[str]:
 
     :raises CannotStart: the folder, or there is no vCenter
     """
-    settings, _ = examine(path)
+    settings, _, _ = examine(path)
     if settings is None or not settings.vcenter:
         raise CannotStart("there is no vCenter in the settings to be recorded")
     try:
@@ -361,9 +378,13 @@ def _record_one(settings: Settings, name: str, folder: Path) -> str:
     for file, text in made.files.items():
         (folder / file).write_text(text, "utf-8")
     return (
-        f"Recorded vCenter {name} into {folder}: {made.machines} machines and {made.hosts} hosts, without names, addresses and notes. "
+        f"Recorded vCenter {name} into {folder}: {_many(made.machines, 'machine')} and {_many(made.hosts, 'host')}, without names, addresses and notes. "
         "Look through it before you send it; docs/letting-in.md says what is in it."
     )
+
+
+def _many(n: int, word: str) -> str:
+    return f"{n} {word}{'s' if n != 1 else ''}"
 
 
 def first_look(entry: first.Entry, password: str, ca_file: Path | None) -> tuple[str, str, list[Finding]]:

@@ -8,12 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from bot.cli import app
 
 COMMANDS = (
     [],
     ["run"],
     ["init"],
     ["doctor"],
+    ["drill"],
     ["demo"],
     ["say"],
     ["local"],
@@ -77,6 +81,17 @@ def test_help_loads_nothing_heavy_and_takes_under_a_second(repo: Path, words: li
     assert loaded & HEAVY == set()
     # Processor time, which other work on the machine hardly moves; still the best of three.
     assert took < 1 or min(ask(repo, *words)[2], ask(repo, *words)[2]) < 1
+
+
+def test_no_help_has_brackets_which_the_terminal_takes_for_a_style() -> None:
+    groups = [typer.main.get_command(app)]
+    helps: list[str] = []
+    while groups:
+        one = groups.pop()
+        groups += list(getattr(one, "commands", {}).values())
+        helps += [one.help or "", *(getattr(p, "help", "") or "" for p in one.params)]
+    assert len(helps) > 30
+    assert [text for text in helps if "[" in text] == []
 
 
 def test_the_papers_name_only_commands_that_exist(repo: Path) -> None:

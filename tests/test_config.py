@@ -631,6 +631,19 @@ bind = "0.0.0.0:80"
         ("[web]\nbind = '[::]:80'", "is plain HTTP for other machines"),
         ("[slack]\nchannel = 'the team'", "[slack] channel is no id of a channel"),
         ("[slack]\napi_url = 'slack.com'", "[slack] api_url is no address"),
+        ("[slack]\napi_url = 'https://[bad'", "[slack] api_url is no address"),
+        ("[slack]\napi_url = 'https://slack.com:port/'", "[slack] api_url is no address"),
+        ("[slack]\napi_url = 'https://a..b/'", "[slack] api_url is no address"),
+        ("[slack]\napi_url = 'https://u:hunter2@slack.example/'", "[slack] api_url has a user or a password in it"),
+        ("[prometheus]\nurl = 'https://a..b/'\nlabel = 'x'\nmachines = {a = 'b'}", "[prometheus] url is no address"),
+        ("[vcenter.lab]\nhost = 'a..b'\nuser = 'u'", "[vcenter.lab] host is no name of a host"),
+        (f"[vcenter.lab]\nhost = '{'x' * 64}.example'\nuser = 'u'", "[vcenter.lab] host is no name of a host"),
+        ("[vcenter.lab]\nhost = 'dead:443'\nuser = 'u'", "[vcenter.lab] host is no name of a host"),
+        ("[store]\nurl = 'postgresql://h:port/x'", "[store] url has something wrong with its host or its port"),
+        ("[store]\nurl = 'postgresql://h:70000/x'", "[store] url has something wrong with its host or its port"),
+        ("[store]\nurl = 'postgresql://[bad/x'", "[store] url has something wrong with its host or its port"),
+        ("[store]\nurl = 'postgresql://u:hunter/2@h/x'", "[store] url has a password"),
+        ("[store]\nurl = 'postgresql://u@h/x?password=hunter2'", "[store] url has a password"),
         ("[policy]\nworking_days = 'someday'", "[policy] working_days names no days"),
         ("[policy]\nstill_wanted = 0", "[policy] still_wanted is no whole number"),
         ("[policy]\nstill_wanted = 1.5", "[policy] still_wanted is no whole number"),
@@ -661,6 +674,7 @@ def test_one_mistake(folder: Path, text: str, said: str) -> None:
     found = mistakes(folder, text)
     assert len(found) == 1
     assert said in found[0]
+    assert "hunter" not in found[0]
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:8321", "[::1]:8321", "localhost:8321", "127.1.2.3:0"])

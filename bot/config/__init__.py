@@ -8,5 +8,6 @@ in the database.
 from bot.config.load import Settings, examine, load
 from bot.config.mistakes import SettingsError
 from bot.config.sections import Site, Slack, Store, VCenter, Web
+from bot.config.values import is_host
 
-__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "examine", "load"]
+__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "examine", "is_host", "load"]

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -20,7 +19,7 @@ from bot.config.lacking import lacking, lacking_besides
 from bot.config.mistakes import SettingsError, example, in_environment, to_do
 from bot.config.policy import ELSEWHERE, NUMBERS, read_idle, read_policy
 from bot.config.sections import Prometheus, Site, Slack, Store, VCenter, Vgpu, Web
-from bot.config.values import nearest, read_kinds
+from bot.config.values import has_password, nearest, read_kinds
 from bot.domain.policy import IdlePolicy, Policy
 
 FILE = "gpubot.toml"
@@ -231,24 +230,25 @@ def load(path: str | Path | None = None, *, run: bool = False) -> Settings:
     return settings
 
 
-def examine(path: str | Path | None = None) -> tuple[Settings | None, list[str]]:
-    """For who looks into everything: what can be used of the settings, and all mistakes, those that keep a bot from running among them.
+def examine(path: str | Path | None = None) -> tuple[Settings | None, list[str], frozenset[Where]]:
+    """For who looks into everything: what can be used of the settings, all mistakes (those that keep a bot from running among them), and
+    where the settings are not as they were written.
 
     What is wrong is left out, as if it had not been written; of a vCenter that lacks something nothing is used. None: nothing can be read.
     """
     try:
-        settings, dropped, mistakes = _looked_into(path, True)
+        settings, left_out, mistakes = _looked_into(path, True)
     except SettingsError as error:
-        return None, error.mistakes
+        return None, error.mistakes, frozenset()
     if settings is None:
-        return None, list(dict.fromkeys(mistakes))
-    wrong = {where[1] for where in dropped if where[0] == "vcenter" and len(where) > 1}
+        return None, list(dict.fromkeys(mistakes)), left_out
+    wrong = {where[1] for where in left_out if where[0] == "vcenter" and len(where) > 1}
     good = {name: one for name, one in settings.vcenter.items() if name not in wrong}
-    return settings.model_copy(update={"vcenter": good}), list(dict.fromkeys(mistakes))
+    return settings.model_copy(update={"vcenter": good}), list(dict.fromkeys(mistakes)), left_out
 
 
 def _looked_into(path: str | Path | None, run: bool) -> tuple[Settings | None, frozenset[Where], list[str]]:
-    """The settings without what is wrong in them; where that was, if it had to be left out; all mistakes.
+    """The settings without what is wrong in them; where that was; all mistakes.
 
     :raises SettingsError: the file cannot be read at all
     """
@@ -273,7 +273,7 @@ def _looked_into(path: str | Path | None, run: bool) -> tuple[Settings | None, f
         if settings is None:
             settings, dropped = _without_mistakes(merged, said)
         mistakes += lacking_besides(settings, bad | dropped) if settings is not None else []
-    return settings, dropped, mistakes
+    return settings, bad | dropped, mistakes
 
 
 def _keys(raw: Mapping[str, Any]) -> frozenset[Where]:
@@ -367,7 +367,7 @@ def _secrets_in(raw: dict[str, Any]) -> list[str]:
                 f"[{name}] {key} is a secret and must not stand in the file; write: {file} (or set {variable})"
             )
     store = raw.get("store")
-    if isinstance(store, dict) and isinstance(store.get("url"), str) and _has_password(store["url"]):
+    if isinstance(store, dict) and isinstance(store.get("url"), str) and has_password(store["url"]):
         del store["url"]
         found.append(
             f"[store] url has a password, which must not stand in the file; delete it, and set {PREFIX}STORE_URL"
@@ -425,13 +425,6 @@ def _wanted(section: str, key: str) -> type | None:
 
 def _example(section: str, key: str) -> str:
     return NUMBERS[section].example(key) if section in NUMBERS else example(*section.split("."), key)
-
-
-def _has_password(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).password)
-    except ValueError:
-        return False
 
 
 def _said_twice(raw: Mapping[str, Any], said: Mapping[Where, object]) -> list[str]:

@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import time, timedelta
+from ipaddress import IPv6Address
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic_core import PydanticCustomError
@@ -153,35 +154,63 @@ def read_channel(value: str) -> str:
 
 def read_host(value: str) -> str:
     """A name or an address, without anything around it."""
-    if not re.fullmatch(r"[A-Za-z0-9_.-]+|\[?[0-9a-fA-F:]*:[0-9a-fA-F:.]*\]?", value):
+    if not is_host(value):
         raise wrong("is no name of a host (no https://, port or path)")
     return value
 
 
+def is_host(value: str) -> bool:
+    """Whether it is a name that can be looked up, or an address."""
+    return _is_name(value) or _is_address(value)
+
+
+def _is_name(value: str) -> bool:
+    """Parts of 1 to 63 characters, 253 together: no other one can be looked up."""
+    parts = value.removesuffix(".").split(".")
+    return len(value) <= 253 and all(re.fullmatch(r"[A-Za-z0-9_-]{1,63}", part) for part in parts)
+
+
+def _is_address(value: str) -> bool:
+    """Of version 6, in brackets or not. (Of version 4 it is a name by its form.)"""
+    try:
+        return IPv6Address(re.sub(r"^\[(.*)\]$", r"\1", value)).scope_id is None
+    except ValueError:
+        return False
+
+
+def _parts(value: str) -> SplitResult:
+    """The parts of an address of a web service, which names a host that can be looked up and nobody's password."""
+    try:
+        parts = urlsplit(value)
+        port, host = parts.port, parts.hostname or ""
+    except ValueError:
+        raise wrong("is no address of a web service") from None
+    if parts.scheme not in ("http", "https") or not is_host(host) or port == 0 or re.search(r"\s", value):
+        raise wrong("is no address of a web service (it begins with http:// or https://)")
+    if parts.username is not None or parts.password is not None:
+        raise wrong("has a user or a password in it, which must not stand in the file")
+    return parts
+
+
 def read_url(value: str) -> str:
-    """Where Slack's Web API is."""
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise wrong("is no address of a web service")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
+    """Where Slack's Web API is. No name and password in it: it is told where Slack does not answer."""
+    parts = _parts(value)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise wrong("is plain HTTP to another machine; use https")
     return value if value.endswith("/") else value + "/"
 
 
 def read_address(value: str) -> str:
     """Where an exporter, or a Prometheus server, is. Plain HTTP is usual there; no name and password in it."""
-    try:
-        parts = urlsplit(value)
-        port = parts.port
-    except ValueError:
-        raise wrong("is no address of a web service") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"\s", value):
-        raise wrong("is no address of a web service (it begins with http:// or https://)")
-    if parts.username is not None or parts.password is not None:
-        raise wrong("has a user or a password in it, which must not stand in the file")
-    if parts.fragment:
+    if _parts(value).fragment:
         raise wrong("has a # in it, which no server is sent")
     return value
+
+
+SERVER = re.compile(
+    r"[\w+]+://(?:[^:/@]*(?::(?P<password>[^@]*))?@)?(?:\[[^\[\]/?]*\]|[^\[\]:/?@]*)(?::(?P<port>\d{1,5}))?(?:[/?]|$)"
+)
+"""The address of a database up to its name. A password may have any character but @ in it, as SQLAlchemy reads it."""
 
 
 def read_store(value: str) -> str:
@@ -189,7 +218,16 @@ def read_store(value: str) -> str:
     if not re.match(r"sqlite:///.|postgresql(\+psycopg)?://", value):
         meant = "postgresql://USER@HOST/DATABASE" if value.lower().startswith(("postgres", "pg")) else ""
         raise wrong("is no address of a SQLite or PostgreSQL database", instead=meant)
+    place = SERVER.match(value)
+    if place is None or int(place["port"] or 0) > 65535:
+        raise wrong("has something wrong with its host or its port")
     return value
+
+
+def has_password(url: str) -> bool:
+    """Whether the address of a database has one in it: before the host (any characters but @), or behind the question mark."""
+    place = SERVER.match(url)
+    return bool(place and place["password"]) or re.search(r"[?&](ssl)?password=.", url) is not None
 
 
 def read_file(value: Path) -> Path:

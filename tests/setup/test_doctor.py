@@ -25,11 +25,13 @@ from bot.cli import app
 from bot.domain.draft import Changes
 from bot.domain.model import Card
 from bot.edges.store import inspect as store_inspect
+from bot.edges.store.inspect import passwords_in
 from bot.edges.vsphere import inspect as vsphere_inspect
 from bot.local.clock import Rate, write_clock
 from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.start import start_in_thread
-from bot.service.setup import judge_own, role, show
+from bot.service.setup import judge_own, judge_vcenter, role, show
+from bot.service.setup.facts import Certificate, VCenterFacts, Wanted
 from bot.service.setup.findings import Weight
 from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site, plain_environment, whole
 
@@ -762,6 +764,53 @@ def test_what_could_not_be_looked_at_is_not_called_fine(site: Site) -> None:
     with FAULTS["a_slack_that_cannot_be_reached"][1](site):
         fine = site.look().fine
     assert not [line for line in fine if line.startswith("Slack")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "quiet"),
+    [
+        ({"store": "mysql://u@h/x"}, "database"),
+        ({"store": "postgresql://u:hunter2@h/x"}, "database"),
+        ({"api_url": "https://a..b/"}, "Slack"),
+        ({"web": "99999"}, "web server"),
+    ],
+)
+def test_nothing_is_said_of_what_stands_in_place_of_a_mistake(site: Site, changes: Any, quiet: str) -> None:
+    with settings(site, **changes):
+        report = site.look()
+    assert [f.code for f in report.findings] == ["settings.mistake"]
+    assert not [line for line in report.fine if line.startswith(quiet)]
+
+
+def test_a_manifest_that_cannot_be_read_breaks_nothing(site: Site) -> None:
+    file = site.folder / "manifest.yml"
+    file.symlink_to("/proc/self/mem")
+    try:
+        assert site.look().findings == ()
+    finally:
+        file.unlink()
+
+
+def test_a_certificate_for_any_name_below_proposes_no_star() -> None:
+    shown = Certificate(("*.example.com", "vc.example.com"), None)
+    facts = VCenterFacts("lab", "10.0.0.1:443", "u", phase="TLS", trouble="x", why="name", certificate=shown)
+    (found,) = judge_vcenter.vcenter(facts, Wanted("act", "C1", "/gpu", frozenset(), {}), datetime.now(UTC))
+    assert found.lines == ('host = "vc.example.com"',)
+
+
+def test_an_attribute_of_two_words_is_one_word_for_a_shell() -> None:
+    facts = VCenterFacts("lab", "vc:443", "u", attribute="who has $it")
+    (found,) = judge_vcenter.vcenter(facts, Wanted("act", "C1", "/gpu", frozenset(), {}), datetime.now(UTC))
+    assert found.lines == ("govc fields.add -type VirtualMachine 'who has $it'",)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:s3%40cret@127.0.0.1:1/x", "postgresql://u@127.0.0.1:1/x?password=s3%40cret"]
+)
+def test_a_password_in_an_address_is_not_told(url: str) -> None:
+    assert passwords_in(url) == {"s3@cret", "s3%40cret"}
+    facts = store_inspect.inspect(url)
+    assert facts.trouble and "cret" not in facts.trouble + facts.where
 
 
 def test_a_bot_that_runs_is_no_fault(site: Site) -> None:

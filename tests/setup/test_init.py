@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.config import examine
 from bot.domain.model import DynamicCard, Mode, Power, Seen, SeenCard, SeenHost, SeenMachine, Vgpu
+from bot.edges.clock import FileClock
 from bot.edges.vsphere.connect import VCenter
+from bot.edges.vsphere.inspect import discover
 from bot.edges.vsphere.notes import tags_of, words_of
 from bot.local.vcenter.hands import Hands
 from bot.local.vcenter.settings import CardRig, HostRig, Settings
@@ -26,6 +28,8 @@ from bot.local.vcenter.vmomi import vim
 from bot.service.setup import first
 from bot.service.setup.facts import VCenterFacts, VmFacts
 from bot.service.setup.judge_vcenter import short_kind
+from tests.fakes import uuid
+from tests.house import House
 from tests.setup.site import CARD, plain_environment
 
 SHARED = CardRig("0000:86:00.0", mode="shared"), CardRig("0000:af:00.0", mode="shared")
@@ -90,7 +94,7 @@ def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, written: tupl
 
 
 def test_the_settings_load_and_lack_only_what_a_person_must_fill_in(written: tuple[Path, Result, int]) -> None:
-    settings, mistakes = examine(written[0] / "gpubot.toml")
+    settings, mistakes, _ = examine(written[0] / "gpubot.toml")
     assert settings is not None
     assert set(settings.vcenter) == {"lab"}
     assert len(mistakes) == 4, mistakes  # two token files, the channel, the admins
@@ -101,13 +105,11 @@ def test_machines_that_have_a_card_or_could_take_one_get_their_lines(written: tu
     folder, told, _ = written
     lines = (folder / "gpubot-machines.txt").read_text("utf-8")
     assert lines.strip() in told.stdout
-    assert (
-        "/gpu machine add vm-python owners @ada   # has 1 by address; from the attribute Owner: ada@example.com"
-        in lines
-    )
-    assert "/gpu machine add vm-r owners @bob   # from the notes: bob@example.com" in lines
-    assert "/gpu machine add vm-small owners @dana   # from the tag Responsible: Dana" in lines
-    assert "# /gpu machine add vm-idle owners @…   nobody is named" in lines
+    has = "# has 1 by address; from the attribute Owner: ada@example.com"
+    assert f"{has}\n/gpu machine add vm-python owners @ada\n" in lines
+    assert "# from the notes: bob@example.com\n/gpu machine add vm-r owners @bob\n" in lines
+    assert "# from the tag Responsible: Dana\n/gpu machine add vm-small owners @dana\n" in lines
+    assert "mail address in the notes\n# /gpu machine add vm-idle owners @…\n" in lines
     assert "# vm-odd: vm-odd boots with BIOS" in lines
     assert "template-gpu" not in lines
 
@@ -191,6 +193,57 @@ def test_names_from_a_vcenter_cannot_write_settings() -> None:
     lines = first.machines(entry, seen, [VmFacts("u1", NASTY, (NASTY,), NASTY)], {}, "/gpu")
     assert all(line.startswith(("#", "/gpu machine add ")) for line in lines.splitlines() if line)
     assert json.dumps(lines)  # plain text
+    said = [line for line in lines.splitlines() if line.startswith("/gpu")]
+    assert said == [], "its name would be read as something else"
+
+
+def test_each_line_is_understood_as_it_stands(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.furnish({"vm-python": "ada"})
+    house.round()
+    seen = house.store.last_look()
+    assert seen is not None
+    people = [VmFacts(m.uuid, m.name, ("bob@example.com", "Carol"), "the tag owner") for m in seen.machines]
+    entry = first.Entry("lab", "h", 443, "u", "p", "", "Europe/Berlin")
+    lines = first.machines(entry, seen, people, {}, "/gpu").splitlines()
+    said = [line.removeprefix("/gpu ") for line in lines if line.startswith("/gpu machine add vm-train")]
+    assert len(said) == 1 and house.say("dana", said[0]).ok
+    assert house.books.machines[uuid("vm-train")].owners == tuple(
+        house.people.find(name).id for name in ("bob", "carol")
+    )
+    house.close()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a..b", "x" * 64 + ".example", "ä.example", "vc:443", "dead:443", "[::1]:443", "fe80::1%eth0", "a" * 300, "."],
+)
+def test_a_host_that_is_none_is_refused_before_anything_is_asked(tmp_path: Path, host: str) -> None:
+    (tmp_path / "pw").write_text("x")
+    options = ["--user", "u", "--password-file", str(tmp_path / "pw"), "--out", str(tmp_path / "gpubot.toml")]
+    told = CliRunner().invoke(app, ["init", "--host", host, *options])
+    assert told.exit_code == 2 and "--host is a name or an address alone" in told.output
+
+
+def test_a_file_of_authorities_that_holds_none_is_told_as_that(vcenter: Running, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("not a certificate")
+    told = ask(vcenter, tmp_path, "--ca-file", str(tmp_path / "ca.pem"))
+    assert told.exit_code == 2 and f"{tmp_path}/ca.pem" in told.output, "the path stays in one piece"
+    said = " ".join(told.output.split())
+    assert "ca.pem cannot be used" in said and "BEGIN CERTIFICATE" in said
+    assert "firewall" not in said and "web page" not in said
+
+
+def test_hundreds_of_machines_are_asked_for_as_few_are(vcenter: Running) -> None:
+    """The round trips do not grow with the machines: a dry run of each by itself took minutes."""
+    calls: list[int] = []
+    for extra in (0, 40):
+        with start_in_thread(Settings(extra_vms=extra)) as running:
+            here = VCenter("lab", f"127.0.0.1:{running.port}", running.user, running.password, running.ca_file)
+            facts, people = discover(here, FileClock(None))
+            assert not facts.phase and facts.seen is not None and len(people) == len(facts.seen.machines) >= extra
+            calls.append(running.server.counts.shown()["total"])
+    assert calls[1] == calls[0]
 
 
 def test_a_vcenter_without_tags_or_that_refuses_them_has_none(vcenter: Running) -> None:

@@ -35,7 +35,7 @@ def parse_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # ValueError: of its port
         raise StoreError('[store] url is no address of a database; write url = "sqlite:///gpubot.db"') from error
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
@@ -48,7 +48,11 @@ def parse_url(url: str) -> URL:
 
 def where(url: URL) -> str:
     """The database's name for messages, without a password."""
-    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    # libpq takes a password among what follows the question mark, too.
+    secret = [name for name in url.query if name.endswith("password")]
+    return url.update_query_dict(dict.fromkeys(secret, "…")).render_as_string(hide_password=True)
 
 
 def make_engine(url: URL, *, create: bool = True) -> Engine:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import select
 
@@ -65,12 +66,15 @@ def inspect(url: str, real_now: datetime | None = None) -> DatabaseFacts:
         return DatabaseFacts(name, trouble=str(error), kind=KINDS.get(type(error), "away"))
 
 
-def password_in(url: str) -> str:
-    """The password in an address; "" none."""
+def passwords_in(url: str) -> frozenset[str]:
+    """The passwords in an address, as they stand there and as they are sent."""
     try:
-        return str(parse_url(url).password or "")
+        parsed = parse_url(url)
     except StoreError:
-        return ""
+        return frozenset()
+    asked = [value for name, value in parsed.query.items() if name.endswith("password")]
+    found = {str(parsed.password or ""), *(one for one in asked if isinstance(one, str))} - {""}
+    return frozenset({*found, *map(quote, found)})
 
 
 def _free(path: Path) -> int | None:

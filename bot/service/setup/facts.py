@@ -96,7 +96,7 @@ class VCenterFacts:
     user: str  # login
     phase: str = ""  # where it ended: TCP, TLS, version, login, inventory; "" it went through
     trouble: str = ""  # why
-    why: str = ""  # of a certificate: expired, name, authority, own; else ""
+    why: str = ""  # of a certificate: expired, name, authority, own; file: of ca_file; else ""
     certificate: Certificate | None = None  # None: none was shown
     api: str = ""  # version, 8.0.3.0
     product: str = ""  # in words

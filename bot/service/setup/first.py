@@ -172,14 +172,18 @@ def machines(
 
 
 def _line(machine: SeenMachine, who: VmFacts | None, command: str) -> str:
+    """What is known of its people, as a comment, then the line as it is said: nothing may follow the people in it."""
     name = _plain(machine.name)
+    if '"' in name or any(word.startswith(("@", "<@")) for word in name.split()):
+        return f"# {name}: a name with quotes or an @ cannot be said in a line; rename it"
     name = f'"{name}"' if " " in name else name
     has = _has(machine)
     if who is None or not who.owners:
-        return f"# {command} machine add {name} owners @…   {has}nobody is named: no tag, no attribute, no mail address in the notes"
+        why = f"{has}nobody is named: no tag, no attribute, no mail address in the notes"
+        return f"# {why}\n# {command} machine add {name} owners @…"
     handles = " ".join(f"@{handle(word)}" for word in who.owners[:4])
     said = _plain(", ".join(who.owners[:4]))
-    return f"{command} machine add {name} owners {handles}   # {has}from {_plain(who.source)}: {said}"
+    return f"# {has}from {_plain(who.source)}: {said}\n{command} machine add {name} owners {handles}"
 
 
 def _has(machine: SeenMachine) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -52,9 +53,10 @@ def _certificate(facts: VCenterFacts, now: datetime) -> list[Finding]:
         until = f" on {shown.until:%Y-%m-%d}" if shown is not None and shown.until is not None else ""
         return [error("vcenter.certificate-expired", f"{at} has expired{until}", "its admin has to renew it", name)]
     if facts.why == "name":
-        names = ", ".join(shown.names) if shown is not None else ""
+        names = listed(shown.names) if shown is not None else ""
+        whole = [one for one in (shown.names if shown is not None else ()) if "*" not in one]
         todo = f"write one of its names into [vcenter.{name}]" if names else "ask its admin by which name it goes"
-        lines = [f'host = "{one}"' for one in (shown.names[:1] if shown is not None else ())]
+        lines = [f'host = "{one}"' for one in whole[:1]]
         what = f"{at} is not for {facts.host}" + (f", but for {names}" if names else "")
         return [error("vcenter.certificate-name", what, todo, name, lines)]
     if facts.why == "own":
@@ -62,6 +64,9 @@ def _certificate(facts: VCenterFacts, now: datetime) -> list[Finding]:
         fetch = f"openssl s_client -connect {facts.host} </dev/null | openssl x509 > vcenter-{name}.pem"
         lines = [fetch, f'ca_file = "vcenter-{name}.pem"']
         return [error("vcenter.certificate-own", f"{at} signs itself", todo, name, lines)]
+    if facts.why == "file":
+        todo = "it is to hold the certificate of the authority, as text (PEM), which begins with -----BEGIN CERTIFICATE-----"
+        return [error("vcenter.certificate-authority", facts.trouble, todo, name)]
     if facts.why == "authority":
         todo = f"get the authority's certificate from the vCenter's start page (or https://{facts.host}/certs/download.zip) and write into [vcenter.{name}]"
         what = f"{at} is signed by an authority that is not in ca_file, and not one of this system's"
@@ -85,7 +90,7 @@ def _attribute(facts: VCenterFacts) -> list[Finding]:
     if not facts.attribute:
         return []
     what = f"vCenter {facts.name} has no custom attribute {facts.attribute} for machines, which [vcenter.{facts.name}] attribute names"
-    lines = [f"govc fields.add -type VirtualMachine {facts.attribute}"]
+    lines = [f"govc fields.add -type VirtualMachine {shlex.quote(facts.attribute)}"]
     return [
         warning("vcenter.attribute", what, "an admin makes it once, or delete it from the settings", facts.name, lines)
     ]

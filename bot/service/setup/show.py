@@ -35,17 +35,7 @@ def text(report: Report) -> str:
         if found:
             parts.append("\n".join([TITLES[group], *(_one(f) for f in found)]))
     if report.fine:
-        parts.append(
-            "\n".join(
-                [
-                    "Fine",
-                    *(
-                        textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
-                        for line in report.fine
-                    ),
-                ]
-            )
-        )
+        parts.append("\n".join(["Fine", *(line for one in report.fine for line in _wrapped(one, "  ", "    "))]))
     return "\n\n".join([*parts, last_line(report)])
 
 
@@ -55,11 +45,17 @@ def listing(findings: Iterable[Finding]) -> str:
 
 
 def _one(finding: Finding) -> str:
-    lines = textwrap.wrap(f"{finding.what}.", WIDTH - 10) if finding.what else []
-    body = [f"  {SIGNS[finding.weight]} {lines[0]}", *(INDENT + line for line in lines[1:])]
+    body = _wrapped(f"{finding.what}.", f"  {SIGNS[finding.weight]} ", INDENT)
     if finding.todo:
-        body += textwrap.wrap(f"-> {finding.todo}.", WIDTH, initial_indent=INDENT, subsequent_indent=INDENT + "   ")
+        body += _wrapped(f"-> {finding.todo}.", INDENT, INDENT + "   ")
     return "\n".join([*body, *(f"{INDENT}     {line}" for line in finding.lines)])
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Lines of one width; a path, or an address, stays in one piece, so that it can be copied."""
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def last_line(report: Report) -> str:
