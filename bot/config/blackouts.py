@@ -104,9 +104,12 @@ def _days(word: str, whole: str) -> frozenset[int]:
 
 def _date(text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
     except ValueError:
         raise wrong(f"has the date {text}, which there is not") from None
+    if not 2000 <= found.year <= 2999:  # near the ends of the calendar no zone can be reckoned with
+        raise wrong(f"has the year {found.year}, which nobody will meet")
+    return found
 
 
 def _minutes(text: str) -> int:

@@ -412,9 +412,10 @@ PLAIN: dict[type, tuple[str, str]] = {
 
 def _wanted(section: str, key: str) -> type | None:
     """Whether a setting is a list of names or one of PLAIN; None: something else (durations may share a text), or no setting."""
-    if (section, key) == ("site", "admins"):
+    general = (section.partition(".")[0], key)
+    if general in (("site", "admins"), ("vcenter", "dynamic"), ("vgpu", "profiles")):
         return list
-    if section.startswith("vcenter.") and key == "port":
+    if general in (("vcenter", "port"), ("vcenter", "moves")):
         return int
     if section not in NUMBERS or key not in keys_of(section):
         return None

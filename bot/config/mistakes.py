@@ -32,6 +32,7 @@ EXAMPLES: dict[str, str] = {
     "vcenter.*.ca_file": 'ca_file = "vcenter-ca.pem"',
     "vcenter.*.dynamic": 'dynamic = ["t4-pool"]',
     "vcenter.*.moves": "moves = 40",
+    "vcenter.*.attribute": 'attribute = "gpubot"',
     "vgpu.profiles": 'profiles = ["grid_t4-8q"]',
     "vgpu.counts": 'counts = {"grid_t4-8q" = 2}',
     "kinds": '"10de:1eb8" = "T4"',

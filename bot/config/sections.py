@@ -16,6 +16,7 @@ from bot.config.values import (
     is_loopback,
     read_address,
     read_admin,
+    read_attribute,
     read_channel,
     read_counts,
     read_duration,
@@ -25,6 +26,7 @@ from bot.config.values import (
     read_span,
     read_store,
     read_url,
+    read_whole,
     read_words,
     read_zone,
     wrong,
@@ -95,15 +97,19 @@ class VCenter(_Section):
     """One vCenter."""
 
     host: Annotated[str, AfterValidator(read_host)]  # name or address
-    port: Annotated[int, Field(ge=1, le=65535)] = 443  # of its API
+    port: Annotated[int, BeforeValidator(read_whole), Field(ge=1, le=65535)] = 443  # of its API
     user: Word  # login
     password_file: Existing | None = None  # file with the password, instead of the environment
     ca_file: Existing | None = None  # PEM file of the authority that signed its certificate; none: the system's
     dynamic: Annotated[
         tuple[Word, ...], BeforeValidator(read_words)
     ] = ()  # labels of cards given by Dynamic DirectPath
-    moves: Annotated[int, Field(ge=1, le=1000)] = 40  # calls that change something, under way at once
-    attribute: Annotated[str, Field(max_length=80)] = ""  # custom attribute of machines that says who has what; "" none
+    moves: Annotated[int, BeforeValidator(read_whole), Field(ge=1, le=1000)] = (
+        40  # calls that change something, under way at once
+    )
+    attribute: Annotated[str, Field(max_length=80), AfterValidator(read_attribute)] = (
+        ""  # custom attribute of machines that says who has what; "" none
+    )
     password: SecretStr | None = None  # environment alone
 
     def secret(self, name: str) -> SecretStr | None:
@@ -117,7 +123,7 @@ class Vgpu(_Section):
     profiles: Annotated[
         tuple[Word, ...], BeforeValidator(read_words)
     ] = ()  # as hosts list them; none: all that compute
-    counts: Annotated[dict[str, int], AfterValidator(read_counts)] = {}  # profile -> parts a card, over the table
+    counts: Annotated[dict[str, int], BeforeValidator(read_counts)] = {}  # profile -> parts a card, over the table
 
 
 class Store(_Section):

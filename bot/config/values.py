@@ -253,12 +253,28 @@ def read_kinds(value: dict[str, str]) -> dict[str, str]:
     return {k.lower(): v for k, v in value.items()}
 
 
-def read_counts(value: dict[str, int]) -> dict[str, int]:
+def read_counts(value: object) -> object:
     """Parts a card, 1 to 64 of each profile."""
     line = 'counts = {"grid_t4-8q" = 2}'
-    bad = [name for name, number in value.items() if not name.strip() or not 1 <= number <= 64]
+    if not isinstance(value, dict):
+        return value
+    bad = [k for k, n in value.items() if not str(k).strip() or type(n) is not int or not 1 <= n <= 64]
     if bad:
         raise wrong("", *(f'[vgpu] "{name}" is not 1 to 64 parts of a card; write: {line}' for name in bad))
+    return value
+
+
+def read_whole(value: object) -> object:
+    """A whole number is neither true nor false."""
+    if isinstance(value, bool):
+        raise wrong("is no whole number")
+    return value
+
+
+def read_attribute(value: str) -> str:
+    """The name of a custom attribute, on one line."""
+    if not value.isprintable():
+        raise wrong("is no name: there is something in it that cannot be printed")
     return value
 
 
