@@ -50,6 +50,7 @@ STAMPS: dict[type, tuple[str, ...]] = {
     ),
     Move: (
         "opened", "changed", "last_call", "shutdown_at", "off_at", "on_at", "blocked_since", "blind_since",
+        "lost_stop",
     ),
     Agreement: ("made",),
     Watch: (

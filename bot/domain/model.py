@@ -6,10 +6,11 @@ Every room speaks in these. A value is changed by making a new one (``dataclasse
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from bot.domain.inside import Check, Device, Nudge, Watch
 
@@ -310,6 +311,14 @@ class Hold:
     label: str  # of the lease, or of the offered request ("12")
 
 
+def by_card(holds: Iterable[Hold]) -> dict[SlotId, tuple[Hold, ...]]:
+    """Holds by the card that their slot is of."""
+    found: dict[SlotId, list[Hold]] = {}
+    for hold in holds:
+        found.setdefault(hold.slot.partition(".")[0], []).append(hold)
+    return {card: tuple(mine) for card, mine in found.items()}
+
+
 class Work(StrEnum):
     """What is to be done with a device."""
 
@@ -429,6 +438,10 @@ class Move:
     blocked_known: tuple[str, ...] = ()  # all that was ever told to stand in its way
     blocked_key: datetime | None = None  # when that message was first told: its key
     blocked_shown: bool = False  # that message says that something is in the way
+    lost_stop: datetime | None = (
+        None  # when a power-off was last asked whose answer was lost: it may be carried out later
+    )
+    stopped_late: bool = False  # it was, when the machine was on again already
     blind_since: datetime | None = None  # under way, and its machine cannot be seen since then
     alarmed: tuple[str, ...] = ()  # why its owners were told that it stays off longer: unseen, hidden, paused, again
     reason: str = ""  # why it went back, is stuck or was dropped
@@ -686,6 +699,15 @@ class Books:
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of (`slots`)."""
         return self.cards[slot.partition(".")[0]]
+
+    def on(self, card: SlotId) -> tuple[Hold, ...]:
+        """The holds on a card, whole or part."""
+        return self.held_on.get(card, ())
+
+    @cached_property
+    def held_on(self) -> Mapping[SlotId, tuple[Hold, ...]]:
+        """All holds by their card: pools are large, and this is asked for each card in turn."""
+        return by_card(self.holds)
 
 
 @dataclass(frozen=True)

@@ -130,3 +130,25 @@ def test_two_machines_with_one_card_and_the_end_of_it() -> None:
         over = world.told(NewsKind.SHARED_OVER)
         assert [(n.to, n.key) for n in over] == [(n.to, n.key) for n in told], "the same message, edited"
         assert over[0].reason == "vm-r"
+
+
+@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.parametrize("after", [timedelta(seconds=30), timedelta(minutes=5), timedelta(minutes=30)])
+def test_a_shutdown_whose_answer_was_lost_is_carried_out_once_more(lost: bool, after: timedelta) -> None:
+    """The first call comes minutes later, when the machine is on again: that it is off then is ours."""
+    world = World()
+    world.request("bob", "vm-r", window="now")
+    if lost:
+        world.again[("vm-r", CallKind.SHUTDOWN)] = 1
+    world.until(lambda: "on" in world.acts("vm-r"), 30 * MIN)
+    world.pass_time(after)
+    vm = world.vms["vm-r"]
+    world.switch("vm-r", Power.OFF)
+    world.pass_time(5 * MIN)
+    ours = lost and after < timedelta(minutes=15)
+    assert (vm.power is Power.ON) is ours
+    assert {n.to for n in world.told(NewsKind.MACHINE_BACK)} == ({"bob", ADMINS} if ours else set())
+    if ours:
+        world.switch("vm-r", Power.OFF)
+        world.pass_time(5 * MIN)
+        assert vm.power is Power.OFF, "the second time it is its owner's hand"

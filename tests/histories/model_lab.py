@@ -361,9 +361,9 @@ class ModelLab:
             happens(node)
 
     def _call(self, kind: CallKind, call: Callable[[], object]) -> None:
-        """The call on its way: carried out, swallowed, or lost and carried out later (a shutdown is not: see limits)."""
+        """The call on its way: carried out, swallowed, or lost and carried out later."""
         odd = kind in self.odd_for
-        if odd and self.late_s and kind not in (CallKind.SHUTDOWN, CallKind.HARD_STOP):
+        if odd and self.late_s:
             seconds, self.late_s = self.late_s, 0.0
             self.world.timers.after(seconds, lambda: _whatever(call))
             raise Again("the reply was lost")

@@ -80,9 +80,16 @@ def forget_lost(draft: Draft, move: Move, run: str) -> Move:
         return move
     why = "the bot was restarted and its answer is lost"
     draft.log(BOT, f"call.{c.kind}", f"m{move.number}", why)
-    move = replace(move, call=replace(c, outcome=Outcome.AGAIN, reason=why, answered=draft.now))
+    move = _lost(replace(move, call=replace(c, outcome=Outcome.AGAIN, reason=why, answered=draft.now)))
     draft.put(move)
     return move
+
+
+def _lost(move: Move) -> Move:
+    """Remember a power-off that is to be asked again: vCenter may have heard it, and carry it out later."""
+    c = move.call
+    stops = c is not None and c.outcome is Outcome.AGAIN and c.kind in (CallKind.SHUTDOWN, CallKind.HARD_STOP)
+    return replace(move, lost_stop=c.asked) if c is not None and stops else move
 
 
 def waits(draft: Draft, move: Move) -> bool:
@@ -136,7 +143,7 @@ def outcome(
         return
     c = replace(move.call, outcome=result, reason=reason, again_at=again_at, answered=draft.now, card=card)
     draft.log(BOT, f"call.{c.kind}", f"m{move.number}", f"{result} {reason}".strip())
-    draft.put(replace(move, call=c))
+    draft.put(_lost(replace(move, call=c)))
     machine = draft.machines.get(move.machine)
     if machine is not None and before is not None and c.puts and machine.lock_before is None:
         draft.put(replace(machine, reservation_before=before.reservation_mb, lock_before=before.locked))

@@ -94,8 +94,10 @@ def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
     move = replace(move, wants_on=True)
     draft.put(move)
     draft.log(BOT, "move.owed", f"m{move.number}", f"{machine.name} is off through the bot")
+    late = any(m.stopped_late for m in draft.moves.values() if m.machine == machine.uuid)
+    why = "late" if late else ""
     for to in (*machine.owners, ADMINS):
-        draft.tell(News(NewsKind.MACHINE_BACK, to, once=f"{move.number}", move=move, machine=machine))
+        draft.tell(News(NewsKind.MACHINE_BACK, to, once=f"{move.number}", move=move, machine=machine, reason=why))
     return move
 
 

@@ -7,10 +7,13 @@ Past ``stopping`` a machine that we put off is never left off: nothing changed y
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.domain.draft import Draft
+from bot.domain.leases.common import under_way
 from bot.domain.lifecycle import UNDER_WAY, On, step
 from bot.domain.model import (
+    BOT,
     Machine,
     Move,
     MoveState,
@@ -38,6 +41,27 @@ def settle(draft: Draft, ctx: Round) -> None:
             continue
         if move.state in UNDER_WAY:
             _under_way(draft, ctx, move)
+        _stopped_late(draft, ctx, draft.moves[number])
+
+
+LATE_STOP = timedelta(minutes=15)
+"""So long after it was asked a power-off whose answer was lost may still be carried out."""
+
+
+def _stopped_late(draft: Draft, ctx: Round, move: Move) -> None:
+    """A power-off that was asked again came after all, when the machine was on again: it is off through us, and ``plan`` starts it."""
+    machine = draft.machines.get(move.machine)
+    over = move.state not in UNDER_WAY and move.on_at is not None
+    if move.lost_stop is None or machine is None or not over:
+        return
+    if draft.now - move.lost_stop >= LATE_STOP:
+        draft.put(replace(move, lost_stop=None))
+    elif ctx.sight.power(move.machine) is Power.OFF and not under_way(draft, move.machine):
+        draft.put(replace(move, lost_stop=None, stopped_late=True))
+        draft.put(replace(machine, owed_on=draft.now))
+        draft.log(
+            BOT, "move.stopped_late", f"m{move.number}", "a shutdown whose answer was lost was carried out once more"
+        )
 
 
 def _under_way(draft: Draft, ctx: Round, move: Move) -> None:

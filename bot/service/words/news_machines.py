@@ -88,6 +88,13 @@ def _owed(t: Telling) -> bool:
 def machine_back(t: Telling) -> Reply:
     """A machine that is off through us, and whose restart was lost, is started."""
     when = "as soon as I may act again" if t.books.paused else "now"
+    if t.item.reason:
+        return say(
+            head(f"{t.vm} went off once more. I start it {when}."),
+            ln(
+                "An answer of vCenter was lost when I had shut it down, so I asked again; the first call was carried out late."
+            ),
+        )
     return say(
         head(f"{t.vm} is off because I had shut it down. I start it {when}."),
         ln("It was away, or my records were, before I could start it. Power is put back as I found it."),
