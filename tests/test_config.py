@@ -726,6 +726,15 @@ def test_every_line_that_is_proposed_works(folder: Path) -> None:
         read(folder, text)
 
 
+@pytest.mark.parametrize("said", ['{"grid_t4-8q" = 2, "a" = 3}', "grid_t4-8q=2,a=3", '{"grid_t4-8q": 2, "a": 3}'])
+def test_parts_of_cards_from_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("GPUBOT_VGPU_COUNTS", said)
+    assert read(folder, "").vgpu.counts == {"grid_t4-8q": 2, "a": 3}
+    monkeypatch.setenv("GPUBOT_VGPU_COUNTS", "grid_t4-8q")
+    (found,) = mistakes(folder, "")
+    assert "is no table of profiles" in found and 'GPUBOT_VGPU_COUNTS={"grid_t4-8q" = 2}' in found
+
+
 # ---- values
 
 

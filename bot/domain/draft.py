@@ -30,7 +30,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
-from bot.domain.slots import card_of
+from bot.domain.slots import card_name, card_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -100,9 +100,10 @@ class Draft:
     moves: Mapping[int, Move] = field(init=False)
     agreements: Mapping[int, Agreement] = field(init=False)
     watches: Mapping[SlotId, Watch] = field(init=False)
-    holds: set[Hold] = field(init=False)
+    holds: set[Hold] = field(init=False)  # written by `hold` and `free` alone
     paused: str = field(init=False)
     _values: dict[type, dict[Any, Any]] = field(init=False)  # the seven dicts behind those views
+    _on: dict[SlotId, tuple[Hold, ...]] = field(init=False)  # the holds by card
     _touched: dict[type, dict[Any, None]] = field(init=False)  # keys that were put, in order
     _said: set[str] = field(default_factory=set, init=False)  # told here
     _numbers: dict[str, int] = field(init=False)
@@ -117,6 +118,7 @@ class Draft:
             self._values.values()
         )
         self.holds, self._numbers, self.paused = set(b.holds), dict(b.numbers), b.paused
+        self._on = dict(b.held_on)
 
     # ---- writing
 
@@ -148,11 +150,17 @@ class Draft:
         taken = self.holder(slot, turn)
         if taken is not None and taken != label:
             raise ValueError(f"{slot} is already held ({turn}) by {taken}")
-        self.holds.add(Hold(slot, turn, label))
+        if taken is None:
+            self.holds.add(Hold(slot, turn, label))
+            self._on[card_name(slot)] = (*self.on(card_name(slot)), Hold(slot, turn, label))
 
     def free(self, label: str, slots: tuple[SlotId, ...] | None = None) -> None:
         """Take all holds of a label away, or those on some slots."""
-        self.holds = {h for h in self.holds if h.label != label or (slots is not None and h.slot not in slots)}
+        gone = {h for h in self.holds if h.label == label and (slots is None or h.slot in slots)}
+        if gone:
+            self.holds = self.holds - gone
+            for card in {card_name(h.slot) for h in gone}:
+                self._on[card] = tuple(h for h in self._on[card] if h not in gone)
 
     def log(self, who: PersonId, what: str, about: str, why: str = "") -> None:
         """Write a line of the ledger."""
@@ -185,7 +193,11 @@ class Draft:
 
     def holder(self, slot: SlotId, turn: Turn) -> str | None:
         """The label that has, or is next for, a slot."""
-        return next((h.label for h in self.holds if h.slot == slot and h.turn is turn), None)
+        return next((h.label for h in self.on(card_name(slot)) if h.slot == slot and h.turn is turn), None)
+
+    def on(self, card: SlotId) -> tuple[Hold, ...]:
+        """The holds on a card, whole or part."""
+        return self._on.get(card, ())
 
     def held(self, label: str) -> tuple[Hold, ...]:
         """All holds of a label, by slot."""

@@ -21,11 +21,20 @@ class Near:
     machines: Mapping[MachineId, Machine]  # all
     requests: Mapping[int, Request]  # for machines on it, or that may be
     leases: Mapping[str, Lease]  # all
-    holds: frozenset[Hold]  # on its cards
+    held_on: Mapping[SlotId, tuple[Hold, ...]]  # the holds on its cards, by card
+
+    @property
+    def holds(self) -> frozenset[Hold]:
+        """All of them."""
+        return frozenset(h for mine in self.held_on.values() for h in mine)
 
     def holder(self, slot: SlotId, turn: Turn) -> str | None:
         """The label that has, or is next for, a slot."""
-        return next((h.label for h in self.holds if h.slot == slot and h.turn is turn), None)
+        return next((h.label for h in self.on(card_name(slot)) if h.slot == slot and h.turn is turn), None)
+
+    def on(self, card: SlotId) -> tuple[Hold, ...]:
+        """The holds on a card, whole or part."""
+        return self.held_on.get(card, ())
 
 
 def host_of(places: Places, machine: MachineId) -> str:
@@ -52,5 +61,4 @@ def near(places: Places, machine: MachineId) -> Near | None:
         return None
     cards = {name: c for name, c in places.cards.items() if f"{c.vcenter}:{c.host}" == host}
     requests = {n: r for n, r in places.requests.items() if host_of(places, r.machine) in ("", host)}
-    holds = frozenset(h for h in places.holds if card_name(h.slot) in cards)
-    return Near(cards, places.machines, requests, places.leases, holds)
+    return Near(cards, places.machines, requests, places.leases, {name: places.on(name) for name in cards})

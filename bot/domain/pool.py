@@ -38,7 +38,7 @@ from bot.domain.questions import stranger_key, window_key
 from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
 from bot.domain.sight import Sight
-from bot.domain.slots import booked, card_name, equal, parts
+from bot.domain.slots import card_name, equal, parts
 from bot.domain.vgpu import lendable
 
 SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
@@ -243,7 +243,7 @@ def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Po
     """Take over what changed of a card. How it is given is an admin's to change, and waits until nobody has it: what is lent was lent so."""
     fresh = as_seen(card, host, seen, policy)
     other = (fresh.mode, fresh.label, fresh.ids) != (card.mode, card.label, card.ids)
-    if other and card.ids and booked(draft, card.name):
+    if other and card.ids and draft.on(card.name):
         once = f"{card.name}:{seen.mode}:{seen.label}"
         why = f"{host.name} gives it another way now ({seen.mode}), and it is lent or kept for somebody"
         draft.tell(News(NewsKind.CARD_CHANGED, ADMINS, once=once, slots=(card.name,), reason=why))
@@ -272,40 +272,44 @@ def reseat(draft: Draft, sight: Sight) -> None:
 
 def _misplaced(draft: Draft, sight: Sight) -> tuple[Lease, SlotId, SlotId] | None:
     """The first device that does not run where the books seat it: its lease, its slot, and one on the card that it runs on."""
-    for label in sorted(draft.leases):
+    near: dict[hosts.Host, list[Card]] = {}
+    for card in draft.cards.values():
+        if card.mode is not Mode.FIXED:
+            near.setdefault(hosts.host_of(card), []).append(card)
+    sitting: dict[MachineId, list[tuple[SlotId, Lease]]] = {}
+    for label in sorted(draft.leases) if near else ():
         lease = draft.leases[label]
-        for slot in lease.slots if lease.state in SITS else ():
+        if lease.state in SITS:
+            seats = [(s, lease) for s in lease.slots if draft.card(s).mode is not Mode.FIXED]
+            sitting.setdefault(lease.machine, []).extend(seats)
+    for machine, seats in sitting.items():
+        for slot, lease in seats:
             card = draft.card(slot)
-            if card.mode is not Mode.FIXED and sight.works_on(slot, lease.machine):
-                other = _runs_on(draft, sight, lease, card)
+            if sight.works_on(slot, machine):
+                alike = [c for c in near[hosts.host_of(card)] if equal(c, card)]
+                other = _runs_on(draft, sight, lease, card, alike, [s for s, _ in seats])
                 if other is not None:
                     return lease, slot, other
     return None
 
 
-def _runs_on(draft: Draft, sight: Sight, lease: Lease, card: Card) -> SlotId | None:
+def _runs_on(
+    draft: Draft, sight: Sight, lease: Lease, card: Card, alike: list[Card], mine: list[SlotId]
+) -> SlotId | None:
     """A slot on a card that the lease's machine runs with beyond what the books seat there; None: it is seated where it runs."""
     host = sight.host(card.name)
-    on = Counter(
-        c.name for c in draft.cards.values() if equal(c, card) for uuid in running_on(host, c) if uuid == lease.machine
-    )
+    on = Counter(c.name for c in alike for uuid in running_on(host, c) if uuid == lease.machine)
     if not on:
         return None  # the host does not tell
-    seated = Counter(
-        card_name(s)
-        for x in draft.leases.values()
-        if x.machine == lease.machine and x.state in SITS
-        for s in x.slots
-        if equal(draft.card(s), card) and sight.there(s, lease.machine)
-    )
+    seated = Counter(card_name(s) for s in mine if equal(draft.card(s), card) and sight.there(s, lease.machine))
     if seated[card.name] <= on[card.name]:
         return None
     for name in sorted(on):
         if on[name] > seated[name]:
-            mine = parts(draft.cards[name], lease.kind)
-            free = [s for s in mine if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
+            there = parts(draft.cards[name], lease.kind)
+            free = [s for s in there if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
             here = running_on(host, draft.cards[name])
-            strange = [s for s in mine if (m := _machine_of(draft, s)) not in here or not sight.there(s, m or "")]
+            strange = [s for s in there if (m := _machine_of(draft, s)) not in here or not sight.there(s, m or "")]
             return next(iter([*free, *strange]), None)
     return None
 
@@ -343,11 +347,11 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     """The same for a vGPU card: parts on registered machines that nobody was lent, and guests that long miss what they were lent."""
     if sight.host(card.name) is None:
         return
-    lent = {x.label: x for h in booked(draft, card.name) if (x := draft.leases.get(h.label)) is not None}
+    lent = {x.label: x for h in draft.on(card.name) if (x := draft.leases.get(h.label)) is not None}
     without = [x.guest_without_since for x in lent.values() if x.state is LeaseState.ACTIVE and x.guest_without_since]
     _doubt(draft, card, any(draft.now - since >= policy.seen_in_guest for since in without))
-    for slot in sight.slots():
-        if card_name(slot) == card.name and draft.holder(slot, Turn.HAS) is None:
+    for slot in sight.slots_of(card):
+        if draft.holder(slot, Turn.HAS) is None:
             machines = sight.settings(slot)
             if machines and not _on_the_way(draft, machines, None):
                 _stranger(draft, slot, machines)

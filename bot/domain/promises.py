@@ -42,7 +42,7 @@ from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
-from bot.domain.slots import Places, booked, card_name, has_kind, open_of, rivals
+from bot.domain.slots import Places, card_name, has_kind, open_of, rivals
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -65,6 +65,7 @@ class Open(Protocol):
     def agreements(self) -> Mapping[int, Agreement]: ...
     @property
     def holds(self) -> frozenset[Hold] | set[Hold]: ...
+    def on(self, card: SlotId) -> tuple[Hold, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -252,9 +253,7 @@ class _Play:
         cards = [c for c in there.cards.values() if has_kind(c, kind) and c.aside is None]
         last: list[SlotId] = []
         for card in cards:
-            lent = [
-                (f.latest, h.slot) for h in booked(self.books, card.name) if (f := self.free(h.slot, "")) is not None
-            ]
+            lent = [(f.latest, h.slot) for h in self.books.on(card.name) if (f := self.free(h.slot, "")) is not None]
             last += [max(lent)[1]] if lent else []
         return last
 

@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
-from bot.domain.model import BOT, Aside, Card, LeaseState, Mode, SlotId, Turn
+from bot.domain.model import BOT, Aside, Card, LeaseState, SlotId, Turn
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.sight import Sight
-from bot.domain.slots import card_name
 
 LOOKS_TO_BE_GONE = 2
 """Complete looks in a row in which something is missing before it is believed gone."""
@@ -66,8 +65,7 @@ def agrees(draft: Draft, sight: Sight, card: Card) -> bool | None:
         return None
     if not sight.usable(card.name):
         return False
-    slots = [card.name] if card.mode is not Mode.VGPU else [s for s in sight.slots() if card_name(s) == card.name]
-    told = [_agrees(draft, sight, slot) for slot in slots]
+    told = [_agrees(draft, sight, slot) for slot in sight.slots_of(card)]
     return False if False in told else None if None in told else True
 
 

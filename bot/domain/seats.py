@@ -39,12 +39,24 @@ RIGHT = {LeaseState.ACTIVE: 1, LeaseState.MOVING: 2, LeaseState.RETURNING: 3, Le
 class Seats:
     """Who sits where."""
 
-    by_slot: dict[SlotId, set[MachineId]] = field(default_factory=lambda: defaultdict(set))
+    by_slot: dict[SlotId, set[MachineId]] = field(default_factory=dict)
+    by_card: dict[str, list[SlotId]] = field(default_factory=dict)  # the same slots by their card
     sizes: dict[str, str] = field(default_factory=dict)  # vGPU card -> the profile that a stranger runs on it
 
     def of(self, slot: SlotId) -> frozenset[MachineId]:
         """The machines whose settings have this device."""
         return frozenset(self.by_slot.get(slot, ()))
+
+    def parts_of(self, card: str) -> list[SlotId]:
+        """The slots of a card on which somebody sits."""
+        return self.by_card.get(card, [])
+
+    def sit(self, slot: SlotId, machine: MachineId) -> None:
+        """Seat a machine on a slot."""
+        if slot not in self.by_slot:
+            self.by_slot[slot] = set()
+            self.by_card.setdefault(slots.card_name(slot), []).append(slot)
+        self.by_slot[slot].add(machine)
 
 
 def seat(
@@ -67,11 +79,15 @@ def seat(
         for device, number in sorted(Counter(machine.unplaced).items(), key=str):
             fitting = [h.slot for h in mine if _is(places, h, device) and not seats.by_slot.get(h.slot)]
             for slot in fitting[:number]:
-                seats.by_slot[slot].add(machine.uuid)
+                seats.sit(slot, machine.uuid)
             if isinstance(device, DynamicCard) or machine.uuid in registered or machine.power is not Power.OFF:
                 strangers += [(machine, device)] * (number - len(fitting[:number]))
+    there: dict[tuple[str, str], list[Card]] = {}
+    for card in sorted(pooled, key=lambda c: c.name):
+        there.setdefault((card.vcenter, card.host), []).append(card)
     for machine, device in strangers:
-        _stranger(places, pooled, hosts, seats, machine, device)
+        near = there.get((machine.vcenter, machine.host), [])
+        _stranger(places, [c for c in near if serves(c, device)], hosts, seats, machine, device)
     _leftovers(places, pooled, hosts, seats)
     return seats
 
@@ -112,14 +128,13 @@ def serves(card: Card, device: Unplaced) -> bool:
 
 def _stranger(
     places: slots.Places,
-    pooled: list[Card],
+    near: list[Card],
     hosts: Mapping[tuple[str, str], SeenHost],
     seats: Seats,
     machine: SeenMachine,
     device: Unplaced,
 ) -> None:
     """Somebody's own device takes the place that it runs on, else a free one, else one that is not in use yet: it is not granted."""
-    near = sorted((c for c in pooled if _here(c, machine) and serves(c, device)), key=lambda c: c.name)
     on = [c for c in near if machine.uuid in running_on(hosts.get((c.vcenter, c.host)), c)]
     if isinstance(device, Vgpu):
         for card in on:
@@ -129,12 +144,12 @@ def _stranger(
         for slot in _slots_for(card, device):
             if machine.uuid in seats.by_slot.get(slot, ()):
                 continue
-            holder = next((h.label for h in places.holds if h.slot == slot and h.turn is Turn.HAS), None)
+            holder = next((h.label for h in places.on(card.name) if h.slot == slot and h.turn is Turn.HAS), None)
             lease = places.leases.get(holder or "")
             use = 0 if holder is None else 9 - (RIGHT[lease.state] if lease and lease.state in RIGHT else 5)
             candidates.append(((card not in on, use, bool(seats.by_slot.get(slot)), slot), slot))
     if candidates:
-        seats.by_slot[min(candidates)[1]].add(machine.uuid)
+        seats.sit(min(candidates)[1], machine.uuid)
 
 
 def _slots_for(card: Card, device: Unplaced) -> tuple[SlotId, ...]:
@@ -150,13 +165,12 @@ def _leftovers(
     """Parts of vGPU cards that are still bound although no settings ask for them (a machine just stopped): those places are not clean."""
     for card in (c for c in pooled if c.mode is Mode.VGPU):
         running = Counter(running_on(hosts.get((card.vcenter, card.host)), card))
-        mine = [s for s in seats.by_slot if slots.card_name(s) == card.name]
+        held = {h.slot for h in places.on(card.name)}
         for uuid, number in running.items():
-            seated = sum(uuid in seats.by_slot[s] for s in mine)
+            seated = sum(uuid in seats.by_slot[s] for s in seats.parts_of(card.name))
             free = [s for s in _all_parts(card) if not seats.by_slot.get(s)]
-            held = {h.slot for h in places.holds}
             for slot in sorted(free, key=lambda s: (s in held, -slots.part_of(s)))[: max(0, number - seated)]:
-                seats.by_slot[slot].add(uuid)
+                seats.sit(slot, uuid)
 
 
 def _all_parts(card: Card) -> list[SlotId]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from bot.domain import slots
 from bot.domain.model import (
@@ -159,12 +160,28 @@ class Sight:
 
     def slots(self) -> list[SlotId]:
         """All slots in which something may be: the whole cards, and the parts of vGPU cards that are in some machine's settings."""
-        whole = [c.name for c in self._places.cards.values() if c.mode is not Mode.VGPU]
-        return [*whole, *(s for s in self._seats.by_slot if "." in s)]
+        return [slot for card in self._places.cards.values() for slot in self.slots_of(card)]
+
+    def slots_of(self, card: Card) -> tuple[SlotId, ...]:
+        """Those of one card."""
+        return tuple(self._seats.parts_of(card.name)) if card.mode is Mode.VGPU else (card.name,)
+
+    def slots_in(self, uuid: MachineId) -> list[SlotId]:
+        """Those that are in a machine's settings, by name; none that cannot be told."""
+        return sorted(s for s in self._in_settings.get(uuid, ()) if self.there(s, uuid))
+
+    @cached_property
+    def _in_settings(self) -> Mapping[MachineId, list[SlotId]]:
+        """By machine, for all at once: it is asked for each in turn."""
+        found: dict[MachineId, list[SlotId]] = {}
+        for slot in self.slots():
+            for uuid in self.settings(slot) or ():
+                found.setdefault(uuid, []).append(slot)
+        return found
 
     def cards_of(self, uuid: MachineId) -> int:
         """How many devices of the books' cards the running machine has, as far as can be seen."""
-        return sum(self.works_on(slot, uuid) for slot in self.slots())
+        return sum(self.works_on(slot, uuid) for slot in self.slots_in(uuid))
 
     # ---- guests
 

@@ -55,6 +55,10 @@ class Places(Protocol):
         """All of them."""
         ...
 
+    def on(self, card: SlotId) -> tuple[Hold, ...]:
+        """Those on a card, whole or part."""
+        ...
+
 
 def card_name(slot: SlotId) -> str:
     """The card that a slot is of."""
@@ -114,25 +118,25 @@ def kind_of(places: Places, label: str) -> str | None:
     return request.kind if request is not None else None
 
 
-def booked(places: Places, card: str) -> list[Hold]:
-    """The holds on a card, whole or part."""
-    return [h for h in places.holds if card_name(h.slot) == card]
-
-
 def size_of(places: Places, card: Card) -> str | None:
     """The profile that a vGPU card is booked for; None: it is booked for nothing, so any will do."""
-    labels = sorted({h.label for h in booked(places, card.name)})
+    labels = sorted({h.label for h in places.on(card.name)})
     return next((kind for label in labels if (kind := kind_of(places, label)) is not None), None)
 
 
-def open_of(places: Places, kind: str) -> list[SlotId]:
+def open_of(places: Places, kind: str, host: tuple[str, str] | None = None) -> list[SlotId]:
     """The slots that a kind can have as the cards are booked now, held or not, in the order in which hosts fill them: whole cards by
-    name; parts on the emptiest card first where a host spreads, on the fullest where it consolidates."""
+    name; parts on the emptiest card first where a host spreads, on the fullest where it consolidates.
+
+    :param host: those on it alone, by its vCenter and its id there; None: all
+    """
     found: list[tuple[tuple[int, str, int], SlotId]] = []
     for card in places.cards.values():
+        if host not in (None, (card.vcenter, card.host)) or not has_kind(card, kind):
+            continue
         if card.mode is Mode.VGPU and size_of(places, card) not in (None, kind):
             continue
-        used = {h.slot for h in booked(places, card.name) if h.turn is Turn.HAS}
+        used = {h.slot for h in places.on(card.name) if h.turn is Turn.HAS}
         mine = sorted(parts(card, kind), key=lambda s: (s not in used, part_of(s)))
         for n, slot in enumerate(mine):  # so many are filled before it
             filled = 0 if card.mode is not Mode.VGPU else -n if card.consolidates else n

@@ -334,9 +334,7 @@ class Context:
             if part or card.mode is not Mode.VGPU:
                 found[part or card.name] = None
                 continue
-            taken = sorted(
-                (h.slot for h in slots.booked(self.draft, card.name) if h.turn is Turn.HAS), key=slots.part_of
-            )
+            taken = sorted((h.slot for h in self.draft.on(card.name) if h.turn is Turn.HAS), key=slots.part_of)
             mine = [s for s in taken if (lease := self.lease_on(s)) is not None and lease.person == self.person.id]
             found |= dict.fromkeys(mine or taken or [card.name])
         return tuple(found)

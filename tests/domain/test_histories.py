@@ -464,7 +464,7 @@ def run(seed: int, steps: int, kind: type[History] = History) -> None:
     history.come_to_rest()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_any_history_keeps_the_rules_and_comes_to_rest(seed: int) -> None:
     run(seed, 25)
@@ -472,7 +472,7 @@ def test_any_history_keeps_the_rules_and_comes_to_rest(seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, 100, 20))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_many_long_histories(first: int) -> None:
     for seed in range(first, first + 20):
         run(seed, 60)
@@ -480,7 +480,7 @@ def test_many_long_histories(first: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("first", range(100, 500, 50))
+@pytest.mark.parametrize("first", range(40, 540, 50))
 def test_very_many_long_histories(first: int) -> None:
     for seed in range(first, first + 50):
         run(seed, 60)

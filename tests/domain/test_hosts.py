@@ -10,6 +10,7 @@ from bot.domain.model import LeaseState, RequestState, Seen, SeenHost, SeenMachi
 from bot.domain.near import meet, near
 from bot.domain.promises import promise
 from bot.domain.sight import Sight
+from tests.domain.modes_world import HALF, WHOLE, ModesWorld, shared
 from tests.domain.world import PCI, Vm, World
 
 MIN = timedelta(minutes=1)
@@ -87,3 +88,35 @@ def test_who_waits_on_the_other_host_ends_nobodys_time_and_limits_nobody() -> No
         assert bool(queue.waiters(world.books, "T4", machine)) is (machine != "uuid-vm-train")
     world.pass_time(timedelta(days=3), step=60 * MIN)
     assert world.lease(train.label).state is LeaseState.ACTIVE and world.lease(train.label).over_time
+
+
+class TwoSharing(ModesWorld):
+    """Cards of the same PCI addresses in two hosts, all of them shared: T4-1 and T4-2 in esx-01, T4-3 and T4-4 in esx-02 with vm-train."""
+
+    def seen_machine(self, vm: Vm) -> SeenMachine:
+        seen = super().seen_machine(vm)
+        return replace(seen, host="host-2") if vm.name == "vm-train" else seen
+
+    def look(self) -> Seen | None:
+        seen = super().look()
+        if seen is None:
+            return None
+        one = seen.hosts[0]
+        runs = self.vms["vm-train"].uuid
+        there = {p: tuple(u for u in on if u == runs) for p, on in one.sharing.items()}
+        here = {p: tuple(u for u in on if u != runs) for p, on in one.sharing.items()}
+        other = replace(one, id="host-2", name="esx-02", sharing=there)
+        return replace(seen, hosts=(replace(one, sharing=here), other))
+
+
+def test_who_waits_for_a_whole_card_keeps_no_card_of_the_other_host_whole() -> None:
+    world = TwoSharing(shared(*PCI[:2]))
+    assert {c.name: c.host for c in world.books.cards.values()}["T4-3"] == "host-2"
+    ada = world.request("ada", "vm-python", count=2, kind=HALF.profile, window="now")
+    world.pass_time(10 * MIN)
+    assert world.lease(ada.number).slots == ("T4-1.1", "T4-2.1"), "a half of each"
+    world.request("bob", "vm-r", count=2, kind=WHOLE.profile)
+    world.round()
+    carol = world.request("carol", "vm-train", count=4, kind=HALF.profile, window="now")
+    world.round()
+    assert world.req(carol.number).state is RequestState.LEASED, "bob waits for cards of esx-01"

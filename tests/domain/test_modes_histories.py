@@ -121,13 +121,13 @@ def check_places(world: ModesWorld) -> None:
         assert {c.pci for c in places} <= running, f"#{lease.label} {lease.slots} runs on {running}"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_any_history_of_the_three_modes_keeps_the_rules_and_comes_to_rest(seed: int) -> None:
     run(seed, 25, ModesHistory)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_leases_are_where_their_devices_run(seed: int) -> None:
     history = ModesHistory(seed)
@@ -140,7 +140,7 @@ def test_leases_are_where_their_devices_run(seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_many_long_histories_of_the_three_modes(first: int) -> None:
     for seed in range(first, first + 20):
         run(seed, 60, ModesHistory)

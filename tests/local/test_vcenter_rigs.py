@@ -528,6 +528,32 @@ def test_a_rig_is_read_from_plain_words() -> None:
         {"name": "esx-07", "cards": [{"pci": pci(1), "model": "A40", "mode": "shared"}], "vms": ["a"], "template": ""}
     ]
     assert hosts_of(raw) == (HostRig("esx-07", (CardRig(pci(1), "A40", "shared"),), vms=("a",), template=""),)
-    for wrong in ({}, [{"cards": [{}]}], [{"colour": "green"}], ["esx"]):
+    card = {"pci": pci(1)}
+    odd: tuple[object, ...] = (
+        [{"name": 5}], [{"vms": "abc"}], [{"vms": [5]}], [{"memory_mb": "1"}], [{"rebind": 1}], [{"cards": 5}], [{"cards": [5]}],
+        [{"cards": [{"pci": 5}]}], [{"cards": [{**card, "label": None}]}], [{"cards": [{**card, "capable": "yes"}]}], 5, None,
+    )  # fmt: skip
+    for wrong in ({}, [{"cards": [{}]}], [{"colour": "green"}], ["esx"], *odd):
         with pytest.raises(ValueError, match=r"no rig|dictionary update"):
             hosts_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "words", ["--port 70000", "--drive-port -1", "--page-size 0", "--extra-vms -1", "--boot nan", "--idle inf", "--api x"]
+)
+def test_a_command_line_that_cannot_be_is_refused_in_one_line(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from bot.local.vcenter.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2 or "API version" in str(ended.value.code)
+    assert "bot.local" in (told := capsys.readouterr().err) or not told
+
+
+def test_a_rig_of_an_unknown_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    from bot.local.vcenter.__main__ import main
+
+    file = tmp_path / "rig.json"
+    file.write_text(json.dumps([{"cards": [{"pci": pci(1), "model": "T9"}]}]))
+    with pytest.raises(SystemExit, match="T9"):
+        main(["--rig", str(file)])

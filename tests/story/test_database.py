@@ -63,6 +63,7 @@ def lose(place: Yard, way: Callable[[Path], None]) -> Child:
     return bot
 
 
+@pytest.mark.long
 def test_a_file_that_is_removed(place: Yard) -> None:
     lose(place, remove)
     copies = list(place.rig.folder.glob("gpubot.db.rescued-*"))

@@ -123,7 +123,12 @@ def test_the_story_holds(
     assert shown and not _not_there(shown, said), "README shows the story as it is now, shortened"
 
 
-TOLD = {"1": "A story", "day": "A day of two groups", "idle": "Cards that do nothing", "take-back": "Taken back in the night"}
+TOLD = {
+    "1": "A story",
+    "day": "A day of two groups",
+    "idle": "Cards that do nothing",
+    "take-back": "Taken back in the night",
+}
 """Under which heading README shows a story."""
 
 README = Path(__file__).parents[2] / "README.md"

@@ -105,7 +105,7 @@ def _here(
     seen = ctx.sight.machine(machine)
     shown = [by_place.get((seen.vcenter, seen.host, pci)) for pci in seen.cards] if seen is not None else []
     if seen is not None and seen.unplaced:  # cards that it has by kind: those that it runs with
-        shown += [s for s in ctx.sight.slots() if not part_of(s) and ctx.sight.there(s, machine)]
+        shown += [s for s in ctx.sight.slots_in(machine) if not part_of(s)]
     names = sorted({*lent, *(name for name in shown if name is not None)})
     return [draft.card(s) for s in names if ctx.sight.there(s, machine) is not False]
 

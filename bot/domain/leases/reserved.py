@@ -61,7 +61,7 @@ def _equal_free(draft: Draft, sight: Sight, like: Card, kind: str) -> SlotId | N
     return next(
         (
             slot
-            for slot in open_of(draft, kind)
+            for slot in open_of(draft, kind, (like.vcenter, like.host))
             if (card := draft.card(slot)).aside is None
             and equal(card, like)
             and not card.doubted

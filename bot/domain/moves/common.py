@@ -157,7 +157,7 @@ def change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], takes: 
 
 def cards_there(draft: Draft, ctx: Round, move: Move) -> str:
     """Which cards the machine has, by name, for the journal; "" none."""
-    return " ".join(sorted(s for s in ctx.sight.slots() if ctx.sight.there(s, move.machine)))
+    return " ".join(ctx.sight.slots_in(move.machine))
 
 
 def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why: str) -> None:

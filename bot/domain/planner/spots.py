@@ -16,11 +16,9 @@ from bot.domain.lifecycle import OPEN_MOVE, comes_on
 from bot.domain.model import (
     Agreement,
     Books,
-    Card,
     Lease,
     LeaseState,
     Length,
-    MachineId,
     Person,
     PersonId,
     Power,
@@ -52,7 +50,11 @@ def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = 
 
     :param policy: the site's blackouts move the times at which they are expected
     """
-    found = [s for slot in open_of(draft, request.kind) if (s := _spot(draft, sight, request, slot, policy))]
+    seen = sight.machine(request.machine)
+    if seen is None:
+        return []  # an unknown machine gets nothing, and a known one can have cards of its own host only
+    mine = open_of(draft, request.kind, (seen.vcenter, seen.host))
+    found = [s for slot in mine if (s := _spot(draft, sight, request, slot, policy))]
     last = {x.slots for x in draft.leases.values() if x.person == request.person}
     had = {slot for slots in last for slot in slots}
     # Among equals in the order in which their hosts fill them, which is that of ``open_of``.
@@ -62,7 +64,7 @@ def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = 
 def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId, policy: Policy | None) -> Spot | None:
     """This slot for this request, if it can be given."""
     card = draft.card(slot)
-    if card.aside is not None or card.doubted or not sight.usable(slot) or not _reachable(sight, card, request.machine):
+    if card.aside is not None or card.doubted or not sight.usable(slot):
         return None
     if sight.foreign_size(slot) not in ("", request.kind):
         return None  # somebody else runs another size on it
@@ -78,12 +80,6 @@ def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId, policy: Po
         return Spot(slot, Turn.NEXT, here=True)
     free_at = expected_free(draft, lease, draft.now, policy)
     return Spot(slot, Turn.NEXT, free_at=free_at) if free_at is not None else None
-
-
-def _reachable(sight: Sight, card: Card, machine: MachineId) -> bool:
-    """A card can be put on machines of its own host only; an unknown machine gets nothing."""
-    seen = sight.machine(machine)
-    return seen is not None and (seen.vcenter, seen.host) == (card.vcenter, card.host)
 
 
 def expected_free(books: Books | Draft, lease: Lease, now: datetime, policy: Policy | None = None) -> datetime | None:

@@ -19,14 +19,14 @@ from bot.domain.model import (
     Request,
     RequestState,
 )
-from bot.domain.near import meet
+from bot.domain.near import may_have, meet
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.holds import reserve
 from bot.domain.planner.spots import People, Spot, spots, window_known
 from bot.domain.policy import Policy
 from bot.domain.queue import line, tell_offer
 from bot.domain.sight import Sight
-from bot.domain.slots import booked, card_name, has_kind, parts
+from bot.domain.slots import card_name, has_kind, parts
 
 LONG = timedelta(days=365)
 """Of what has no end yet."""
@@ -62,10 +62,12 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
 
 
 def _counts_on(draft: Draft, sight: Sight, request: Request, found: list[Spot]) -> set[str]:
-    """The vGPU cards that one who has to wait will be given: those of the parts that are there, and those that are free soonest. Nobody
+    """The vGPU cards of its host that one who has to wait will be given: those of the parts that are there, and those that are free soonest. Nobody
     behind takes a part of them in another size, else a whole card would never come free."""
-    cards = [c for c in draft.cards.values() if c.mode is Mode.VGPU and has_kind(c, request.kind)]
-    good = [c for c in cards if c.aside is None and not c.doubted and sight.usable(c.name)]
+    cards = [c for c in draft.cards.values() if c.mode is Mode.VGPU and may_have(draft, request.machine, c)]
+    good = [
+        c for c in cards if has_kind(c, request.kind) and c.aside is None and not c.doubted and sight.usable(c.name)
+    ]
     mine = {card_name(s.slot) for s in found}
     lacks = request.count - len(found)
     for card in sorted(good, key=lambda c: (_free_at(draft, c), c.name)):
@@ -79,7 +81,7 @@ def _counts_on(draft: Draft, sight: Sight, request: Request, found: list[Spot]) 
 
 def _free_at(draft: Draft, card: Card) -> datetime:
     """When the last part of a card is due."""
-    leases = [draft.leases[h.label] for h in booked(draft, card.name) if h.label in draft.leases]
+    leases = [draft.leases[h.label] for h in draft.on(card.name) if h.label in draft.leases]
     return max((x.end or draft.now + LONG for x in leases), default=draft.now)
 
 

@@ -17,13 +17,17 @@ def main(argv: list[str] | None = None) -> None:
 
 def serve_as(args: argparse.Namespace) -> None:
     """Serve as parsed arguments say. The server is loaded here, after a question for help was answered."""
+    from bot.local.vcenter.metal import card_of
     from bot.local.vcenter.replay import read
     from bot.local.vcenter.settings import ADMIN_USER, BOT_USER, PERSON_USER, SHARED_HOST, HostRig, Settings, hosts_of
     from bot.local.vcenter.start import serve, with_passwords
     from bot.local.vcenter.versions import api_id
 
     try:
-        hosts = hosts_of(json.loads(args.rig.read_text())) if args.rig else (HostRig(),)
+        hosts = hosts_of(json.loads(args.rig.read_text("utf-8"))) if args.rig else (HostRig(),)
+        for host in hosts:
+            for card in host.cards:
+                card_of(card, host.name)  # a model or a mode that there is not
     except (ValueError, OSError) as error:
         raise SystemExit(f"{args.rig}: {error}") from None
     hosts = (*hosts, SHARED_HOST) if args.shared_host else hosts

@@ -67,6 +67,9 @@ def changed(settings: Settings, wanted: dict[str, Any]) -> Settings:
     return replace(settings, **wanted)
 
 
+R = TypeVar("R", CardRig, HostRig)
+
+
 def hosts_of(raw: object) -> tuple[HostRig, ...]:
     """Hosts from plain JSON: a list of objects with the fields of ``HostRig``, their ``cards`` with those of ``CardRig``.
 
@@ -81,8 +84,20 @@ def hosts_of(raw: object) -> tuple[HostRig, ...]:
 
 
 def _host_of(raw: dict[str, Any]) -> HostRig:
-    cards = tuple(CardRig(**card) for card in raw.pop("cards", ()))
-    return HostRig(**{**raw, "cards": cards, "vms": tuple(raw.pop("vms", ()))})
+    cards = tuple(_right(CardRig(**card)) for card in raw.pop("cards", ()))
+    vms = raw.pop("vms", [])
+    if not isinstance(vms, list) or not all(isinstance(name, str) and name for name in vms):
+        raise TypeError("vms is a list of names")
+    return _right(HostRig(**{**raw, "cards": cards, "vms": tuple(vms)}))
+
+
+def _right(rig: R) -> R:
+    """Each field has a value of its sort."""
+    for one in fields(rig):
+        value, sort = getattr(rig, one.name), str if one.default is MISSING else type(one.default)
+        if type(value) is not sort:
+            raise TypeError(f"{one.name} is {value!r}, which is no {sort.__name__}")
+    return rig
 
 
 SHARED_HOST = HostRig("esx-02", (CardRig("0000:3b:00.0", mode="shared"),), vms=("vm-notebook", "vm-shiny"), template="")

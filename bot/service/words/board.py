@@ -32,7 +32,7 @@ from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
-from bot.domain.slots import booked, has_kind, parts, size_of
+from bot.domain.slots import has_kind, parts, size_of
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
@@ -154,8 +154,8 @@ class View:
 
     def taken(self, card: Card) -> list[SlotId]:
         """The parts of a vGPU card that somebody has, or that some machine runs with, by number."""
-        mine = {h.slot for h in booked(self.books, card.name)}
-        there = {s for s in self.sight.slots() if s.partition(".")[0] == card.name and "." in s}
+        mine = {h.slot for h in self.books.on(card.name)}
+        there = self.sight.slots_of(card) if card.mode is Mode.VGPU else ()
         return sorted(mine | {s for s in there if self.elsewhere(s)}, key=by_number)
 
     def open(self, card: Card, kind: str) -> list[SlotId]:
