@@ -257,7 +257,9 @@ def read_counts(value: object) -> object:
     """Parts a card, 1 to 64 of each profile; one text as in the file (from the environment) as well."""
     line = 'counts = {"grid_t4-8q" = 2}'
     if isinstance(value, str):
-        pairs = [re.fullmatch(r'\s*"?([^"=]+?)"?\s*[=:]\s*(\d{1,3})\s*', part) for part in value.strip(" {}").split(",")]
+        pairs = [
+            re.fullmatch(r'\s*"?([^"=]+?)"?\s*[=:]\s*(\d{1,3})\s*', part) for part in value.strip(" {}").split(",")
+        ]
         value = {pair[1]: int(pair[2]) for pair in pairs if pair is not None} if all(pairs) else value
     if not isinstance(value, dict):
         raise wrong(f"is no table of profiles (write it like {line.removeprefix('counts = ')})")

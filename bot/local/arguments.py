@@ -69,7 +69,9 @@ def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.Argume
     parse.add_argument("--task-latency", type=seconds, default=0.2, help="real seconds that a task takes")
     parse.add_argument("--idle", type=seconds, default=1800, help="real seconds until an idle session is gone")
     parse.add_argument("--boot", type=seconds, default=40, help="virtual seconds from power-on to running Tools")
-    parse.add_argument("--shutdown", type=seconds, default=30, help="virtual seconds from being asked to stop until off")
+    parse.add_argument(
+        "--shutdown", type=seconds, default=30, help="virtual seconds from being asked to stop until off"
+    )
     parse.add_argument(
         "--release-lag", type=seconds, default=0, help="virtual seconds a card stays bound after power-off"
     )

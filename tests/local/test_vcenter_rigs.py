@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -539,7 +541,8 @@ def test_a_rig_is_read_from_plain_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["--port 70000", "--drive-port -1", "--page-size 0", "--extra-vms -1", "--boot nan", "--idle inf", "--api x"]
+    "words",
+    ["--port 70000", "--drive-port -1", "--page-size 0", "--extra-vms -1", "--boot nan", "--idle inf", "--api x"],
 )
 def test_a_command_line_that_cannot_be_is_refused_in_one_line(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     from bot.local.vcenter.__main__ import main
@@ -547,7 +550,7 @@ def test_a_command_line_that_cannot_be_is_refused_in_one_line(words: str, capsys
     with pytest.raises(SystemExit) as ended:
         main(words.split())
     assert ended.value.code == 2 or "API version" in str(ended.value.code)
-    assert "bot.local" in (told := capsys.readouterr().err) or not told
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_rig_of_an_unknown_model_is_refused_in_one_line(tmp_path: Path) -> None:
