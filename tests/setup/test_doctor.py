@@ -32,7 +32,7 @@ from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.start import start_in_thread
 from bot.service.setup import judge_own, judge_vcenter, role, show
 from bot.service.setup.facts import Certificate, VCenterFacts, Wanted
-from bot.service.setup.findings import Weight
+from bot.service.setup.findings import Weight, error, warning
 from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site, plain_environment, whole
 
 Fault = Callable[[Site], AbstractContextManager[Any]]
@@ -796,6 +796,18 @@ def test_a_certificate_for_any_name_below_proposes_no_star() -> None:
     facts = VCenterFacts("lab", "10.0.0.1:443", "u", phase="TLS", trouble="x", why="name", certificate=shown)
     (found,) = judge_vcenter.vcenter(facts, Wanted("act", "C1", "/gpu", frozenset(), {}), datetime.now(UTC))
     assert found.lines == ('host = "vc.example.com"',)
+
+
+def test_the_site_s_own_command_is_what_is_to_be_typed(site: Site) -> None:
+    with settings(site, command="/cards"), FAULTS["a_machine_without_a_token"][1](site):
+        (found,) = site.look().findings
+    assert found.todo.startswith("`/cards machine token NAME`") and "/gpu" not in found.todo
+
+
+def test_sentences_end_once_and_paths_stay_whole() -> None:
+    path = "/srv/a-folder-with-dashes/" + "x-" * 60 + "gpubot.db"
+    told = show.listing([error("database.away", f"is {path} one?", "look at it"), warning("web.port", "it is")])
+    assert path in told and "one?\n" in told and "-> look at it.\n" in told and told.endswith("it is.")
 
 
 def test_an_attribute_of_two_words_is_one_word_for_a_shell() -> None:

@@ -73,7 +73,7 @@ class Questions:
 def inspect(vcenter: VCenter, clock: Clock, questions: Questions) -> VCenterFacts:
     """All of one vCenter. Raises nothing that a vCenter or the network may cause."""
     host, port = vcenter.endpoint()
-    facts = VCenterFacts(vcenter.name, f"{host}:{port}", vcenter.user)
+    facts = VCenterFacts(vcenter.name, f"[{host}]:{port}" if ":" in host else f"{host}:{port}", vcenter.user)
     facts = _certificate(vcenter, facts)
     try:
         client = connect(vcenter)

@@ -21,6 +21,9 @@ T = TypeVar("T")
 DATABASE_S, REST_S = 12.0, 45.0
 """Real seconds after which the database, and then all the rest together, is given up."""
 
+USUAL = "/gpu"
+"""The command, as the findings have it."""
+
 
 @dataclass(frozen=True)
 class Eyes:
@@ -112,7 +115,7 @@ def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Ca
         if base.machines and not about and {m.vcenter for m in base.machines} <= looked_at:
             fine.append(f"machines: {len(base.machines)} registered, each is there, could take a card and is heard")
         found += about
-    return _report(found, fine, eyes)
+    return _report(found, fine, eyes, wanted.command)
 
 
 def _database(eyes: Eyes) -> tuple[DatabaseFacts, list[Finding], list[str]]:
@@ -155,10 +158,11 @@ def _fine_site(site: VCenterFacts, found: Iterable[Finding]) -> list[str]:
     return fine
 
 
-def _report(found: Iterable[Finding], fine: Iterable[str], eyes: Eyes) -> Report:
-    """Sorted, and without any secret."""
+def _report(found: Iterable[Finding], fine: Iterable[str], eyes: Eyes, command: str = USUAL) -> Report:
+    """Sorted, with the site's own command, and without any secret."""
 
     def clean(text: str) -> str:
+        text = text.replace(f"`{USUAL} ", f"`{command} ")
         for word in sorted(eyes.secrets, key=len, reverse=True):
             text = text.replace(word, "…") if word else text
         return text

@@ -17,7 +17,7 @@ def machines(base: DatabaseFacts, sites: Sequence[VCenterFacts], wanted: Wanted)
     named = {m.vcenter for m in base.machines}
     for name in sorted(named - wanted.vcenters) if wanted.vcenters is not None else ():
         lost = [m.name for m in base.machines if m.vcenter == name]
-        what = f"{listed(lost)} is registered in vCenter {name}, which the settings do not name"
+        what = f"{_are(lost, 'is', 'are')} registered in vCenter {name}, which the settings do not name"
         found.append(
             error("machines.vcenter", what, f"write [vcenter.{name}] again, or `/gpu machine remove` it", name)
         )
@@ -142,11 +142,11 @@ def guests(base: DatabaseFacts, sites: Sequence[VCenterFacts], wanted: Wanted, n
     }
     found = []
     if tokenless:
-        what = f"{listed(tokenless)} has no token, so no agent can speak for it"
+        what = f"{_are(tokenless, 'has', 'have')} no token, so no agent can speak from inside"
         todo = "`/gpu machine token NAME`, and install the agent with it (docs/guest.md); without it, nobody knows whether its cards work"
         found.append(warning("guests.token", what, todo))
     if silent:
-        what = f"nothing was ever heard from inside {listed(silent)}, which is on and has a token"
+        what = f"nothing was ever heard from inside {_are(silent, '(it is', '(they are')} on, with a token)"
         todo = (
             "is the agent installed and started there (`systemctl status gpubot-agent`), and can it reach [web] bind?"
         )
@@ -156,11 +156,16 @@ def guests(base: DatabaseFacts, sites: Sequence[VCenterFacts], wanted: Wanted, n
         found.append(warning("guests.old", what, "`systemctl status gpubot-agent` in it says why", name))
     no_tools = [m.name for uuid, m in on.items() if uuid in ours and not m.tools]
     if no_tools:
-        what = f"{listed(no_tools)} runs without VMware Tools, so it cannot be asked to shut down"
+        what = f"{_are(no_tools, 'runs', 'run')} without VMware Tools, and cannot be asked to shut down"
         found.append(warning("guests.tools", what, "install open-vm-tools in it, or wait until it has booted"))
     if not base.machines:
         found.append(note("machines.none", "no machine is registered yet", "see `gpubot init`: it prints the lines"))
     return found
+
+
+def _are(names: Sequence[str], one: str, several: str) -> str:
+    """Names with the verb for them."""
+    return f"{listed(names)} {one if len(names) == 1 else several}"
 
 
 def _ago(age: timedelta) -> str:

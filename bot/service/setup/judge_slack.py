@@ -18,7 +18,7 @@ WHAT_BREAKS = {
     "channels:read": "this check of a public channel",
     "groups:read": "this check of a private channel",
     "pins:write": "pinning the board",
-    "dnd:read": "asking nobody who does not want to be disturbed",
+    "dnd:read": "regard for do-not-disturb",
 }
 
 

@@ -184,7 +184,7 @@ def _graphics(one: HostFacts, host: SeenHost, wanted: Wanted) -> list[Finding]:
     if wanted.vgpu and not shared and not offered and any(c.ids in wanted.kinds for c in host.cards):
         idle = [c for c in host.cards if where.get(c.pci) is not None and not where[c.pci].active]
         if idle:
-            what = f"[vgpu] names profiles, and no card of host {host.name} is shared: host graphics is {one.graphics or 'not told'}"
+            what = f"[vgpu] names profiles, and no card of host {host.name} is set to Shared Direct (its default is {one.graphics or 'not told'})"
             todo = "in vCenter, the host, Configure, Graphics: Shared Direct for the cards, then restart the host's Xorg or the host"
             found.append(error("hosts.graphics", what, todo, host.name))
     return found

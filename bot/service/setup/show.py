@@ -45,10 +45,14 @@ def listing(findings: Iterable[Finding]) -> str:
 
 
 def _one(finding: Finding) -> str:
-    body = _wrapped(f"{finding.what}.", f"  {SIGNS[finding.weight]} ", INDENT)
+    body = _wrapped(_ended(finding.what), f"  {SIGNS[finding.weight]} ", INDENT)
     if finding.todo:
-        body += _wrapped(f"-> {finding.todo}.", INDENT, INDENT + "   ")
+        body += _wrapped(f"-> {_ended(finding.todo)}", INDENT, INDENT + "   ")
     return "\n".join([*body, *(f"{INDENT}     {line}" for line in finding.lines)])
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "!", "…")) else f"{sentence}."
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
