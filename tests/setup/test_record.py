@@ -74,7 +74,7 @@ def site() -> Iterator[Running]:
             config.extraConfig = [
                 *config.extraConfig,
                 vim.option.OptionValue(key="guestinfo.secret", value=SECRET),
-                vim.option.OptionValue(key=f"pciPassthru.{SECRET}", value="1x"),
+                vim.option.OptionValue(key=f"pciPassthru.{SECRET}", value="TRUE"),
                 vim.option.OptionValue(key="pciPassthru.note", value=SECRET),
             ]
             vm.props["guest"].ipAddress, vm.props["guest"].hostName = IP, f"{SECRET}.example.com"

@@ -58,7 +58,9 @@ FORMS = {
 """Fields whose texts stay where they are vCenter's own."""
 
 LABELS = frozenset({"customLabel", "hardwareLabel", "value"})
-EXTRA = re.compile(r"^pciPassthru\.")
+EXTRA = re.compile(
+    r"^pciPassthru\d{0,2}\.(use64bitMMIO|64bitMMIOSizeGB|allowP2P|RelaxACSforP2P|msiEnabled|maxMSIXvectors|present)$"
+)
 PLAIN_VALUE = re.compile(r"^(TRUE|FALSE|\d{1,6})$", re.IGNORECASE)
 OF_A_TARGET = (
     "pciPassthrough",
