@@ -250,8 +250,12 @@ def drill_of(
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         admins = list(people.admins())
         found = people.find(visible(person)) if person else people.person(admins[0]) if admins else None
+        if found is None and not person:
+            raise CannotStart(
+                "no admin is known yet: one whom [site] admins names says `status` to the bot in Slack first"
+            )
         if found is None:
-            raise CannotStart(not_known(person or "an admin", [p.name for p in store.persons()]))
+            raise CannotStart(not_known(person, [p.name for p in store.persons()]))
         if found.id not in admins:
             raise CannotStart(f"{found.name} is no admin of gpubot: a drill is an admin's ([site] admins)")
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())

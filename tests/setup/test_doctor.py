@@ -804,6 +804,11 @@ def test_the_site_s_own_command_is_what_is_to_be_typed(site: Site) -> None:
     assert found.todo.startswith("`/cards machine token NAME`") and "/gpu" not in found.todo
 
 
+def test_a_drill_before_anybody_is_known_says_what_to_do(site: Site) -> None:
+    told = CliRunner().invoke(app, ["drill", "vm-r", "--settings", str(site.folder / "gpubot.toml")])
+    assert told.exit_code == 2 and "no admin is known yet" in told.output and "status" in told.output
+
+
 def test_sentences_end_once_and_paths_stay_whole() -> None:
     path = "/srv/a-folder-with-dashes/" + "x-" * 60 + "gpubot.db"
     told = show.listing([error("database.away", f"is {path} one?", "look at it"), warning("web.port", "it is")])
