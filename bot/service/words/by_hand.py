@@ -217,6 +217,7 @@ def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[Lin
     m, memory = t.machine, ""
     if puts:
         lines.append(ln("• Memory: Reserve all guest memory (All locked) on"))
+        lines.append(_wide())
         memory = "$true"
     elif takes and m is not None and m.lock_before is False:
         back = f", Reservation {m.reservation_before} MB" if m.reservation_before is not None else ""
@@ -224,6 +225,19 @@ def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[Lin
         memory = "$false"
     lines += [_shell(line) for line in _commands(t, puts, takes, memory)]
     return lines
+
+
+def _wide() -> LineOf:
+    """What the bot would set by itself where it is needed; how large cards are, the driver alone knows."""
+    return ln(
+        "• If its cards have more than 16 GB together, or it gets a vGPU of series C, ",
+        Bold("VM Options > Advanced > Configuration Parameters"),
+        ": ",
+        Code("pciPassthru.use64bitMMIO"),
+        " TRUE, ",
+        Code("pciPassthru.64bitMMIOSizeGB"),
+        " at least 64 (128 above 32 GB, 256 above 64 GB)",
+    )
 
 
 def _devices(t: Telling, wishes: Sequence[Wish], verb: str) -> list[LineOf]:
