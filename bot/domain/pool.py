@@ -7,6 +7,7 @@ what does not fit the books; it gives nothing to anybody.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.domain import hosts, quarantine
@@ -30,6 +31,7 @@ from bot.domain.model import (
     SeenMachine,
     SlotId,
     Turn,
+    Wish,
 )
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
@@ -38,7 +40,7 @@ from bot.domain.questions import stranger_key, window_key
 from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
 from bot.domain.sight import Sight
-from bot.domain.slots import card_name, equal, parts
+from bot.domain.slots import card_name, equal, kind_of, part_of, parts
 from bot.domain.vgpu import lendable
 
 SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
@@ -259,19 +261,20 @@ def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Po
 def reseat(draft: Draft, sight: Sight) -> None:
     """Follow where devices that name no card really run: the host chose at power-on, and the books only foresaw it.
 
-    A slot is changed for a free one on the card that it runs on, or with another that does not run there.
+    A slot is changed for a free one on the card that it runs on, or with another that does not run there; where that card is kept in another
+    size, the two cards are changed.
     """
     most = sum(len(x.slots) for x in draft.leases.values() if x.state in SITS)
     for _ in range(most):  # each change seats one device where it runs, and may unseat another
         found = _misplaced(draft, sight)
         if found is None:
             return
-        _change_seat(draft, *found)
+        _change_seats(draft, *found)
         sight = Sight(draft, sight.seen, sight.readings)
 
 
-def _misplaced(draft: Draft, sight: Sight) -> tuple[Lease, SlotId, SlotId] | None:
-    """The first device that does not run where the books seat it: its lease, its slot, and one on the card that it runs on."""
+def _misplaced(draft: Draft, sight: Sight) -> tuple[Lease, SlotId, Mapping[SlotId, SlotId]] | None:
+    """The first device that does not run where the books seat it: its lease, its slot, and what is changed for what."""
     near: dict[hosts.Host, list[Card]] = {}
     for card in draft.cards.values():
         if card.mode is not Mode.FIXED:
@@ -287,31 +290,45 @@ def _misplaced(draft: Draft, sight: Sight) -> tuple[Lease, SlotId, SlotId] | Non
             card = draft.card(slot)
             if sight.works_on(slot, machine):
                 alike = [c for c in near[hosts.host_of(card)] if equal(c, card)]
-                other = _runs_on(draft, sight, lease, card, alike, [s for s, _ in seats])
-                if other is not None:
-                    return lease, slot, other
+                other = _runs_on(sight, machine, card, alike, [s for s, _ in seats])
+                swapped = _changes(draft, sight, lease, slot, other) if other is not None else {}
+                if swapped:
+                    return lease, slot, swapped
     return None
 
 
-def _runs_on(
-    draft: Draft, sight: Sight, lease: Lease, card: Card, alike: list[Card], mine: list[SlotId]
-) -> SlotId | None:
-    """A slot on a card that the lease's machine runs with beyond what the books seat there; None: it is seated where it runs."""
+def _runs_on(sight: Sight, machine: MachineId, card: Card, alike: list[Card], mine: list[SlotId]) -> Card | None:
+    """A card that the machine runs with beyond what the books seat there; None: it is seated where it runs, or the host does not tell."""
     host = sight.host(card.name)
-    on = Counter(c.name for c in alike for uuid in running_on(host, c) if uuid == lease.machine)
-    if not on:
-        return None  # the host does not tell
-    seated = Counter(card_name(s) for s in mine if equal(draft.card(s), card) and sight.there(s, lease.machine))
-    if seated[card.name] <= on[card.name]:
+    on = Counter(c.name for c in alike for uuid in running_on(host, c) if uuid == machine)
+    names = {c.name for c in alike}
+    seated = Counter(card_name(s) for s in mine if card_name(s) in names and sight.there(s, machine))
+    if not on or seated[card.name] <= on[card.name]:
         return None
-    for name in sorted(on):
-        if on[name] > seated[name]:
-            there = parts(draft.cards[name], lease.kind)
-            free = [s for s in there if draft.holder(s, Turn.HAS) is None and draft.holder(s, Turn.NEXT) is None]
-            here = running_on(host, draft.cards[name])
-            strange = [s for s in there if (m := _machine_of(draft, s)) not in here or not sight.there(s, m or "")]
-            return next(iter([*free, *strange]), None)
-    return None
+    return next((c for c in sorted(alike, key=lambda c: c.name) if on[c.name] > seated[c.name]), None)
+
+
+def _changes(draft: Draft, sight: Sight, lease: Lease, slot: SlotId, card: Card) -> dict[SlotId, SlotId]:
+    """What is changed for what, so that a slot is on the card on which it runs. None of it: there is no place."""
+    there = parts(card, lease.kind)
+    here = running_on(sight.host(card.name), card)
+    strange = {s for s in there if (m := _machine_of(draft, s)) not in here or not sight.there(s, m or "")}
+    kept = {h.slot for h in draft.on(card.name)}
+    other = {h.slot for h in draft.on(card.name) if kind_of(draft, h.label) != lease.kind}
+    before = draft.card(slot)
+    alone = {h.slot for h in draft.on(before.name)} == {slot} and part_of(slot) <= len(there)
+    if other and other == kept and alone and not any(sight.works_on(s, _machine_of(draft, s) or "") for s in kept):
+        whole = {s: _on(before, s) for s in kept}
+        return {**whole, slot: _on(card, slot)}
+    free = [s for s in there if s not in kept]
+    same = [s for s in there if s in strange and s not in other]
+    to = next(iter([*free, *same]), None)
+    return {} if to is None else {slot: to, to: slot}
+
+
+def _on(card: Card, slot: SlotId) -> SlotId:
+    """The same part of another card."""
+    return f"{card.name}.{part_of(slot)}" if part_of(slot) else card.name
 
 
 def _machine_of(draft: Draft, slot: SlotId) -> MachineId | None:
@@ -320,27 +337,32 @@ def _machine_of(draft: Draft, slot: SlotId) -> MachineId | None:
     return lease.machine if lease is not None else None
 
 
-def _change_seat(draft: Draft, lease: Lease, slot: SlotId, other: SlotId) -> None:
-    """Change a lease's slot for another; whoever holds that one gets this."""
-    swapped = {slot: other, other: slot}
+def _change_seats(draft: Draft, lease: Lease, slot: SlotId, swapped: Mapping[SlotId, SlotId]) -> None:
+    """Change a lease's slot for another; whoever holds that one gets this. All that names a device by its slot follows."""
+
+    def follow(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
+        return tuple(replace(w, slot=swapped.get(w.slot, w.slot)) if w.label in labels else w for w in wishes)
+
     holds = [h for h in draft.holds if h.slot in swapped]
     for h in holds:
         draft.free(h.label, (h.slot,))
     for h in holds:
         draft.hold(swapped[h.slot], h.turn, h.label)
-    for label in sorted(h.label for h in holds):
+    labels = {h.label for h in holds}
+    for label in sorted(labels):
         x = draft.leases.get(label)
         if x is not None:
-            draft.put(replace(x, slots=tuple(swapped.get(s, s) for s in x.slots)))
-    labels = {h.label for h in holds}
+            nudge = x.nudge and replace(x.nudge, slots=tuple(swapped.get(s, s) for s in x.nudge.slots))
+            draft.put(replace(x, slots=tuple(swapped.get(s, s) for s in x.slots), nudge=nudge))
     for move in [m for m in draft.moves.values() if m.state in OPEN_MOVE]:
-        moved = tuple(replace(w, slot=swapped.get(w.slot, w.slot)) if w.label in labels else w for w in move.wishes)
-        if moved != move.wishes:
-            draft.put(replace(move, wishes=moved))
+        call = move.call and replace(move.call, puts=follow(move.call.puts), takes=follow(move.call.takes))
+        moved = replace(move, wishes=follow(move.wishes), left_out=follow(move.left_out), call=call)
+        if moved != move:
+            draft.put(moved)
     watches = [w for s in swapped if (w := draft.watches.get(s)) is not None]
     for watch in watches:
         draft.put(replace(watch, slot=swapped[watch.slot]))
-    draft.log(BOT, "lease.seat", f"#{lease.label}", f"it runs on {other}, not on {slot}")
+    draft.log(BOT, "lease.seat", f"#{lease.label}", f"it runs on {swapped[slot]}, not on {slot}")
 
 
 def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:

@@ -65,7 +65,8 @@ def agrees(draft: Draft, sight: Sight, card: Card) -> bool | None:
         return None
     if not sight.usable(card.name):
         return False
-    told = [_agrees(draft, sight, slot) for slot in sight.slots_of(card)]
+    lent = {h.slot for h in draft.on(card.name) if h.turn is Turn.HAS}
+    told = [_agrees(draft, sight, slot) for slot in sorted({*sight.slots_of(card), *lent})]
     return False if False in told else None if None in told else True
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.carrying import carries
 from bot.domain.draft import Draft
@@ -82,20 +83,23 @@ def second_try(books: Books | Draft, lease: Lease) -> bool:
     )
 
 
-def taken_off(move: Move, label: str, slot: SlotId) -> bool:
+def taken_off(move: Move, label: str, slot: SlotId, since: datetime | None = None) -> bool:
     """Whether a move's journal says that a device of a lease was seen to come off. Of devices that name no card that is remembered, not looked
-    up: another one like it, which the machine has for itself, would be taken for it."""
+    up: another one like it, which the machine has for itself, would be taken for it.
+
+    :param since: no earlier than then: what came off on the way back of one restart may have been put on in a later one
+    """
     for one in move.steps:
-        words = one.detail.split() if one.what == "taken" else []
+        words = one.detail.split() if one.what == "taken" and (since is None or one.at >= since) else []
         if (label, slot) in zip(words[::2], words[1::2], strict=False):
             return True
     return False
 
 
 def all_taken_off(draft: Draft, lease: Lease) -> bool:
-    """Whether everything of a returning lease came off in a move of ours."""
+    """Whether everything of a returning lease came off in a move of ours since it returns."""
     moves = [m for m in draft.moves.values() if m.machine == lease.machine and m.steps]
-    off = [any(taken_off(m, lease.label, s) for m in moves) for s in lease.slots]
+    off = [any(taken_off(m, lease.label, s, lease.changed) for m in moves) for s in lease.slots]
     return bool(off) and all(off)
 
 

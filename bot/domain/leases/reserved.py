@@ -9,11 +9,11 @@ from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
 from bot.domain.leases.ends import end, no_window
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AgreementState, Card, Lease, SlotId, Turn
+from bot.domain.model import AgreementState, Card, Lease, Mode, SlotId, Turn
 from bot.domain.news import News, NewsKind
-from bot.domain.queue import contended
+from bot.domain.queue import contended, waiters
 from bot.domain.sight import Sight
-from bot.domain.slots import equal, open_of
+from bot.domain.slots import equal, open_of, size_of
 
 
 def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -40,7 +40,7 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
             continue  # unknown is no difference; put there by hand is as good
         if not bad and hold.turn is Turn.HAS and sight.clean(hold.slot):
             continue
-        other = _equal_free(draft, sight, card, lease.kind)
+        other = _equal_free(draft, sight, card, lease, sooner=not bad)
         if other is None:
             if bad:
                 return None
@@ -56,8 +56,13 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     return lease
 
 
-def _equal_free(draft: Draft, sight: Sight, like: Card, kind: str) -> SlotId | None:
-    """A slot for the kind on an equal card that is free and clean."""
+def _equal_free(draft: Draft, sight: Sight, like: Card, lease: Lease, *, sooner: bool) -> SlotId | None:
+    """A slot for the kind on an equal card that is free and clean.
+
+    :param sooner: it has a good one to wait for, so no card is cut into its size for which others wait in another
+    """
+    kind = lease.kind
+    others = sooner and any(r.kind != kind for r in waiters(draft, kind, lease.machine))
     return next(
         (
             slot
@@ -68,6 +73,7 @@ def _equal_free(draft: Draft, sight: Sight, like: Card, kind: str) -> SlotId | N
             and draft.holder(slot, Turn.HAS) is None
             and sight.foreign_size(slot) in ("", kind)
             and sight.usable(slot)
+            and not (others and card.mode is Mode.VGPU and size_of(draft, card) is None)
             and sight.clean(slot)
         ),
         None,
