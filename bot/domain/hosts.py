@@ -22,12 +22,13 @@ def host_of(card: Card) -> Host:
 
 
 def named(draft: Draft, word: str) -> list[Host]:
-    """The hosts with cards that somebody means by a word: their whole name, or its first part. Several may be called the same."""
+    """The hosts with cards that somebody means by a word: their whole name, or its first part. In two vCenters hosts may be called the same:
+    then also with the vCenter's name before it, ``lab/esx-01``."""
     found: dict[Host, None] = {}
-    wanted = word.casefold()
+    before, slash, wanted = word.casefold().rpartition("/")
     for card in draft.cards.values():
         name = card.host_name.casefold()
-        if wanted in (name, name.partition(".")[0]):
+        if wanted in (name, name.partition(".")[0]) and (not slash or before == card.vcenter.casefold()):
             found[host_of(card)] = None
     return list(found)
 

@@ -11,6 +11,7 @@ from bot.domain import hosts
 from bot.domain.errors import UnknownThing, WhichThing
 from bot.domain.grammar import Heard
 from bot.service.context import Context
+from bot.service.kinds import without
 
 
 def hosts_named(ctx: Context, heard: Heard) -> tuple[Heard, list[hosts.Host]]:
@@ -44,6 +45,6 @@ def _host(ctx: Context, word: str) -> hosts.Host | None:
     """The one host that is called so; None: none is."""
     found = hosts.named(ctx.draft, word.strip(',;"“”'))
     if len(found) > 1:
-        names = tuple(f"{hosts.cards(ctx.draft, host)[0].host_name} in {host[0]}" for host in found)
-        raise WhichThing(what="host", choices=names, command=ctx.whole)
+        names = tuple(f"{host[0]}/{hosts.cards(ctx.draft, host)[0].host_name}" for host in found)
+        raise WhichThing(what="host", choices=names, command=without(ctx.whole, word))
     return found[0] if found else None

@@ -272,3 +272,33 @@ def test_a_part_that_a_stranger_runs_with_is_not_offered(house: ModesHouse) -> N
     )
     house.store.keep_look(replace(found, machines=lost))
     assert "2 vGPUs of 8 GB are free" in says(house, "carol", "request 1 8gb")
+
+
+class TwoCenters(TwoHosts):
+    """Its second host is called as the first, in another vCenter."""
+
+    def look(self) -> Seen:
+        seen = super().look()
+        one, other = seen.hosts
+        machines = tuple(replace(m, vcenter="far") if m.host == other.id else m for m in seen.machines)
+        there = replace(other, vcenter="far", name=one.name)
+        return replace(seen, hosts=(one, there), machines=machines, complete=seen.complete | {"far"})
+
+
+def test_of_two_hosts_of_one_name_each_can_be_meant(tmp_path: Path) -> None:
+    house = ModesHouse(tmp_path)
+    house.rounds.close()
+    house.store.close()
+    house.lab = TwoCenters(house.clock)
+    house._open("run-2")
+    house.round()
+    try:
+        asked = house.say("dana", "drain esx-01 because it moves")
+        assert labels(asked) == ["drain lab/esx-01 because it moves", "drain far/esx-01 because it moves"]
+        assert house.say("dana", labels(asked)[1]).ok
+        assert {c.vcenter for c in house.books.cards.values() if c.aside is not None} == {"far"}
+        assert house.say("dana", "undrain FAR/esx-01").ok
+        assert not any(c.aside for c in house.books.cards.values())
+        assert "far/esx-01" in labels(house.say("dana", "adopt all on esx-01"))[1]
+    finally:
+        house.close()

@@ -20,7 +20,7 @@ from bot.service.words.common import (
 SAYS_MOST = 400
 """Characters, besides a reason, that a suggested line may have."""
 
-SAFE = "._-"
+SAFE = "._-/"
 """Signs besides letters and digits that a word in a button may have."""
 
 
