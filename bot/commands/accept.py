@@ -31,7 +31,7 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
     request = _meant(ctx, ctx.labels(heard), heard.window is not None)
-    taken = planner.accept(ctx.draft, request, ctx.person, heard.window, ctx.policy)
+    taken = planner.accept(ctx.draft, ctx.sight(), request, ctx.person, heard.window, ctx.policy)
     return words.accepted(ctx.scene(), taken, lost=request.state is RequestState.OFFERED)
 
 

@@ -64,7 +64,7 @@ def _all(ctx: Context, heard: Heard) -> Reply:
         strangers.owner_or_admin(ctx, machine)
     found = [
         one
-        for one in rules.found(ctx.draft, strangers.sight_of(ctx))
+        for one in rules.found(ctx.draft, ctx.sight())
         if (not whole or hosts.host_of(ctx.draft.card(one.slot)) in whole)
         and (machine is None or one.machine == machine.uuid)
         and (admin or (one.machine is not None and ctx.person.id in ctx.draft.machines[one.machine].owners))

@@ -6,7 +6,6 @@ from bot.domain import planner
 from bot.domain.errors import NotPossible
 from bot.domain.grammar import RefKind
 from bot.domain.model import RequestState
-from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -34,6 +33,5 @@ def run(ctx: Context) -> Reply:
     if not labels and not offered:
         raise NotPossible(what="pass", why="nothing is offered to you now")
     request = ctx.request_of(labels[0]) if labels else ctx.only(offered, "offer")
-    sight = Sight(ctx.draft, ctx.seen, ctx.readings)
-    passed = planner.pass_(ctx.draft, sight, request, ctx.person, ctx.policy)
+    passed = planner.pass_(ctx.draft, ctx.sight(), request, ctx.person, ctx.policy)
     return words.passed(ctx.scene(), passed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.domain import moves
 from bot.domain.errors import NotPossible
 from bot.domain.model import Power
-from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -28,7 +27,7 @@ def run(ctx: Context) -> Reply:
     admin = ctx.person.id in set(ctx.people.admins())
     named = ctx.machine_named(heard.machine) if admin and heard.machine else None
     machine = named or ctx.own_machine(heard.machine)
-    if ctx.seen is not None and Sight(ctx.draft, ctx.seen, ctx.readings).power(machine.uuid) is Power.ON:
+    if ctx.seen is not None and ctx.sight().power(machine.uuid) is Power.ON:
         raise NotPossible(what="start", why=f"{machine.name} is on already")
     moves.start(ctx.draft, machine, ctx.person.id, admin=admin)
     return words.started(ctx.scene(), machine)

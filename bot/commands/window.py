@@ -56,7 +56,7 @@ def run(ctx: Context) -> Reply:
     label = _purpose(ctx, machine, wish.pattern is None, thing)
     offered = _offered(ctx, label)
     if offered is not None:
-        taken = planner.accept(ctx.draft, offered, ctx.person, wish, ctx.policy)
+        taken = planner.accept(ctx.draft, ctx.sight(), offered, ctx.person, wish, ctx.policy)
         return words.accepted(ctx.scene(), taken)
     agreement = windows.agree(ctx.draft, machine, ctx.person, wish, ctx.policy, label=label)
     assert agreement is not None, "only `ask` makes none"

@@ -431,6 +431,10 @@ class Context:
 
     # ---- what answers need
 
+    def sight(self) -> Sight:
+        """The last look, on the books as they are by now."""
+        return Sight(self.draft, self.seen, self.readings)
+
     def scene(self) -> Scene:
         """What the words of an answer may look at, with the waiting times as they are now."""
         books, sight = books_of(self.draft), Sight(self.draft, self.seen, self.readings)

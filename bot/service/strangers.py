@@ -11,14 +11,13 @@ from bot.domain import strangers
 from bot.domain.errors import NotPossible, NotYours, WhichThing
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Machine, Mode, Person, SlotId
-from bot.domain.sight import Sight
 from bot.domain.slots import card_name, has_kind
 from bot.service.context import Context
 
 
 def meant(ctx: Context, heard: Heard) -> tuple[SlotId, ...]:
     """The devices that the line names: cards, parts of cards, and of a card that is cut into parts those that are lent to nobody."""
-    found = strangers.found(ctx.draft, sight_of(ctx))
+    found = strangers.found(ctx.draft, ctx.sight())
     slots: dict[SlotId, None] = {}
     for ref, card in ((ref, ctx.cards(Heard(refs=(ref,)))[0]) for ref in heard.refs_of(RefKind.CARD)):
         if card.mode is not Mode.VGPU:
@@ -31,17 +30,12 @@ def meant(ctx: Context, heard: Heard) -> tuple[SlotId, ...]:
     return tuple(slots)
 
 
-def sight_of(ctx: Context) -> Sight:
-    """The last look."""
-    return Sight(ctx.draft, ctx.seen, ctx.readings)
-
-
 def machine_with(ctx: Context, slots: Sequence[SlotId]) -> Machine:
     """The registered machine on which all these devices sit, by the last look.
 
     :raises NotPossible: they sit elsewhere, or nobody can say
     """
-    sight = sight_of(ctx)
+    sight = ctx.sight()
     places = {slot: sight.settings(slot) for slot in slots}
     found = {uuid for place in places.values() for uuid in place or ()}
     if any(not place for place in places.values()) or len(found) != 1:
@@ -60,7 +54,7 @@ def kind_of(ctx: Context, machine: Machine, slots: Sequence[SlotId]) -> str:
 
     :raises NotPossible: several kinds, or one that is not lent here
     """
-    sight = sight_of(ctx)
+    sight = ctx.sight()
     kinds = {slot: strangers.kind_at(ctx.draft, sight, slot, machine.uuid) for slot in slots}
     odd = next((s for s, kind in kinds.items() if not has_kind(ctx.draft.card(s), kind)), None)
     if odd is not None:

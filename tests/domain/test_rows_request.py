@@ -12,7 +12,7 @@ from bot.domain.errors import NotYours, TooLate, TooMany
 from bot.domain.model import AsideWhy, Job, LeaseState, RequestState, RestWhy
 from bot.domain.news import NewsKind
 from bot.domain.pool import set_aside
-from tests.domain.world import MONDAY_10, World
+from tests.domain.world import MONDAY_10, PCI, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 EVENING = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
@@ -203,6 +203,20 @@ def test_an_offered_slot_goes_aside_an_equal_one_is_offered() -> None:
     assert world.req(number).state is RequestState.OFFERED and {h.slot for h in world.books.holds} == {"T4-2"}
     keys = {n.key for n in world.told(NewsKind.OFFER, "bob")}
     assert len(world.told(NewsKind.OFFER, "bob")) == 2 and len(keys) == 1, "the message is edited"
+
+
+@pytest.mark.parametrize("accepts", [False, True])
+def test_an_offered_slot_goes_aside_and_the_others_are_in_somebodys_machine_it_is_taken_back(accepts: bool) -> None:
+    world = World()
+    number = world.request("bob", "vm-r").number
+    world.round()
+    world.vms["vm-train"].cards |= {PCI[1], PCI[2], PCI[3]}  # lent to nobody, and not free
+    world.do(lambda d: pool.drain(d, d.cards["T4-1"], "dana", "hot"))
+    if accepts:
+        world.accept("bob", number, "tonight")
+    else:
+        world.round()
+    assert world.req(number).state is RequestState.QUEUED and not world.books.holds
 
 
 def test_an_offered_slot_goes_aside_and_none_is_equal_it_is_taken_back() -> None:

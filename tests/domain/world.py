@@ -632,7 +632,11 @@ class World:
 
     def accept(self, who: str, number: int, window: str | None) -> Lease | Request:
         wish = self.wish(window)
-        return self.do(lambda d: planner.accept(d, d.requests[number], self.people[who], wish, self.policy))
+        return self.do(
+            lambda d: planner.accept(
+                d, Sight(d, self.look(), self.readings()), d.requests[number], self.people[who], wish, self.policy
+            )
+        )
 
     # ---- shortcuts
 

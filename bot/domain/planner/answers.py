@@ -24,7 +24,9 @@ from bot.domain.sight import Sight
 from bot.domain.times import Which, WindowWish
 
 
-def accept(draft: Draft, request: Request, person: Person, wish: WindowWish | None, policy: Policy) -> Lease | Request:
+def accept(
+    draft: Draft, sight: Sight, request: Request, person: Person, wish: WindowWish | None, policy: Policy
+) -> Lease | Request:
     """Take an offered device with a window. Also said by somebody who passed: it ends the rest, the next round decides; and by somebody
     to whom nothing is offered yet: then the window is agreed for when it is their turn.
 
@@ -47,7 +49,7 @@ def accept(draft: Draft, request: Request, person: Person, wish: WindowWish | No
         raise NotPossible(what="accept", why=f"say when {machine.name} may restart: accept now, accept tonight, …")
     label = str(request.number)
     held = draft.held(label)
-    found = after_aside(draft, held, request)
+    found = after_aside(draft, sight, held, request)
     if found is None:
         return back(draft, request, On.ACCEPTED_ASIDE, "its card was taken out of the pool just now", person.id)
     swap(draft, label, found)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
-    Card,
     Hold,
     Lease,
     LeaseState,
@@ -22,7 +21,6 @@ from bot.domain.model import (
 from bot.domain.planner.spots import spots
 from bot.domain.queue import leave
 from bot.domain.sight import Sight
-from bot.domain.slots import open_of
 
 
 def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
@@ -41,23 +39,12 @@ def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
     return step(draft, lease, On.RESERVE, new=True, why=", ".join(slots))
 
 
-def after_aside(draft: Draft, held: tuple[Hold, ...], request: Request) -> tuple[Hold, ...] | None:
-    """The same holds, those on cards aside changed for equal free ones; None if there are not enough."""
+def after_aside(draft: Draft, sight: Sight, held: tuple[Hold, ...], request: Request) -> tuple[Hold, ...] | None:
+    """The same holds, those on cards aside changed for others that could be given now; None if there are not enough."""
     good = [h for h in held if draft.card(h.slot).aside is None]
-    spare = [
-        Hold(slot, Turn.HAS, str(request.number))
-        for slot in open_of(draft, request.kind)
-        if (c := draft.card(slot)).aside is None
-        and not c.doubted
-        and draft.holder(slot, Turn.HAS) is None
-        and _same_host(draft, c, held)
-    ]
-    good += spare[: len(held) - len(good)]
+    free = [s.slot for s in spots(draft, sight, request) if s.turn is Turn.HAS]
+    good += [Hold(slot, Turn.HAS, str(request.number)) for slot in free][: len(held) - len(good)]
     return tuple(good) if len(good) == len(held) else None
-
-
-def _same_host(draft: Draft, card: Card, held: tuple[Hold, ...]) -> bool:
-    return all((draft.card(h.slot).vcenter, draft.card(h.slot).host) == (card.vcenter, card.host) for h in held)
 
 
 def swap(draft: Draft, label: str, holds: tuple[Hold, ...]) -> None:

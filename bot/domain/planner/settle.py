@@ -93,7 +93,7 @@ def _settle_offer(draft: Draft, sight: Sight, request: Request, person: Person |
         return
     held = draft.held(label)
     if any(draft.card(h.slot).aside is not None for h in held):
-        found = after_aside(draft, held, request)
+        found = after_aside(draft, sight, held, request)
         if found is None:
             back(draft, request, On.SLOT_ASIDE, "the card was taken out of the pool")
         else:
