@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.domain import leases, quarantine, slots
 from bot.domain.draft import Draft
-from bot.domain.model import LeaseState, MoveState, Power, Turn
+from bot.domain.idle.identity import pair
+from bot.domain.leases.common import Round
+from bot.domain.model import LeaseState, MoveState, Power, SeenCard, Turn
 from bot.domain.sight import Sight
-from tests.domain.modes_world import WHOLE, ModesWorld, shared
+from tests.domain.modes_world import IDS, WHOLE, ModesWorld, shared
 from tests.domain.test_modes import EIGHT, HOUR, MIN, SIXTEEN, active, ask, place, served
-from tests.domain.world import PCI
+from tests.domain.world import PCI, device
 
 
 def test_what_came_off_on_the_way_back_of_an_earlier_restart_is_not_given_back_by_that() -> None:
@@ -86,3 +90,21 @@ def test_a_part_that_is_lent_and_not_there_is_no_agreement() -> None:
     sight = Sight(world.books, world.look(), {})
     assert world.lease(label).slots == ("T4-1.1",)
     assert quarantine.agrees(Draft(world.books, world.now), sight, card) is False
+
+
+def test_a_whole_card_and_a_part_on_one_machine_are_told_apart_in_its_guest() -> None:
+    world = ModesWorld((SeenCard(PCI[0], IDS, "Tesla T4", True), *shared(PCI[1])))
+    served(world, "ada", "vm-python", "T4")
+    served(world, "ada", "vm-python", EIGHT)
+    world.pass_time(10 * MIN)
+    lent = tuple(s for x in world.books.leases.values() for s in x.slots)
+    assert sorted(lent) == ["T4-1", "T4-2.1"]
+    part, whole = replace(device(PCI[1], "quiet"), uuid="GPU-part", virtual="vgpu"), device(PCI[0], "busy")
+    draft, by_place = (
+        Draft(world.books, world.now),
+        {("lab", "host-1", pci): f"T4-{n}" for n, pci in enumerate(PCI[:2], 1)},
+    )
+    lent_now = Round(Sight(draft, world.look(), world.readings()), world.people, world.policy)
+    for seen in ((part, whole), (whole, part)):
+        pairs = pair(draft, lent_now, "uuid-vm-python", lent, seen, by_place)
+        assert pairs == {whole.uuid: "T4-1", part.uuid: "T4-2.1"}, "whatever the order"

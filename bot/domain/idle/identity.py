@@ -59,6 +59,11 @@ def pair(
 
     :param by_place: the cards of the books by vCenter, host and PCI address
     """
+    whole = [s for s in lent if not part_of(s)]
+    if 0 < len(whole) < len(lent):  # cards and parts of cards on one machine
+        inside = [d for d in devices if d.virtual == "vgpu"]
+        others = pair(draft, ctx, machine, whole, [d for d in devices if d not in inside], by_place)
+        return others | _by_machine([s for s in lent if part_of(s)], inside)
     here = _here(draft, ctx, machine, lent, by_place)
     own = {d.uuid: d for d in devices if not _of_machine(d)}
     if len(own) < len(devices) or any(part_of(slot) for slot in lent):
