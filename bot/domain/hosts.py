@@ -6,6 +6,8 @@ the host is put back. Nothing is taken from anybody: a card that is lent stays u
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bot.domain.draft import Draft
@@ -35,7 +37,15 @@ def named(draft: Draft, word: str) -> list[Host]:
 
 def names(draft: Draft) -> list[str]:
     """The names of all hosts with cards, as people type them."""
-    return sorted({card.host_name for card in draft.cards.values()})
+    return sorted(titles(draft.cards.values()).values())
+
+
+def titles(cards: Iterable[Card]) -> dict[Host, str]:
+    """What hosts are called, so that each can be told from the others: by their names; those that have one in common with their vCenter's
+    before it."""
+    named = {host_of(card): card.host_name for card in cards}
+    often = Counter(named.values())
+    return {host: name if often[name] == 1 else f"{host[0]}/{name}" for host, name in named.items()}
 
 
 def cards(draft: Draft, host: Host) -> list[Card]:

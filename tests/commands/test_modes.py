@@ -293,6 +293,7 @@ def test_of_two_hosts_of_one_name_each_can_be_meant(tmp_path: Path) -> None:
     house._open("run-2")
     house.round()
     try:
+        assert "8 cards in 3 hosts" in says(house, "ada", "status"), "one of them is seen no more"
         asked = house.say("dana", "drain esx-01 because it moves")
         assert labels(asked) == ["drain lab/esx-01 because it moves", "drain far/esx-01 because it moves"]
         assert house.say("dana", labels(asked)[1]).ok

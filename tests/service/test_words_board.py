@@ -136,6 +136,16 @@ def test_beyond_twelve_cards_a_line_a_host_and_a_long_line_is_cut() -> None:
     assert "esx-01 40 T4: " in said and "T4-17" not in said and "… and 9 more" in said
 
 
+def test_beyond_twelve_hosts_the_others_are_counted_and_two_of_one_name_are_told_apart() -> None:
+    books = w.books(many=40)
+    far = {s: replace(c, vcenter="far") if n < 2 else c for n, (s, c) in enumerate(books.cards.items())}
+    said = w.text(words.board(replace(books, cards=far), w.seen(), w.NOW, w.POLICY))
+    assert "40 cards in 2 hosts" in said and "far/esx-01 2 T4: " in said and "main/esx-01 38 T4: " in said
+    many = {s: replace(c, host=f"host-{n}", host_name=f"esx-{n:02d}") for n, (s, c) in enumerate(books.cards.items())}
+    said = w.text(words.board(replace(books, cards=many), w.seen(), w.NOW, w.POLICY))
+    assert "esx-11 1 T4" in said and "esx-12" not in said and "… and 28 more hosts." in said
+
+
 def test_nothing_new_is_no_edit_although_time_goes_by() -> None:
     first = board(w.lease(), w.request())
     scene = w.scene(w.lease(), w.request())

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from bot.domain.hosts import host_of, titles
 from bot.domain.model import (
     BOT,
     Books,
@@ -302,7 +303,7 @@ def summary(view: View) -> list[Part]:
         queue += ["; ", coming]
     if not cards:
         return ["I have not seen a card yet · ", queue]
-    hosts = sorted({tidy(c.host_name) for c in cards})
+    hosts = [tidy(title) for title in titles(cards).values()]
     words = Counter(view.word(c) for c in cards)
     parts = ", ".join(f"{words[w]} {w}" for w in ORDER if words[w])
     where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
@@ -310,17 +311,20 @@ def summary(view: View) -> list[Part]:
 
 
 def card_lines(view: View, policy: Policy) -> list[LineOf]:
-    """A line a card; beyond twelve a line a host."""
+    """A line a card; beyond twelve a line a host, of no more than twelve hosts."""
     cards = sorted(view.books.cards.values(), key=lambda c: by_number(c.name))
     if len(cards) <= CARDS_SHOWN:
         return [card_line(view, card, policy) for card in cards]
     lines = []
-    for host in sorted({c.host_name for c in cards})[:CARDS_SHOWN]:
-        here = [c for c in cards if c.host_name == host]
+    hosts = sorted(titles(cards).items(), key=lambda x: x[1])
+    for host, title in hosts[:CARDS_SHOWN]:
+        here = [c for c in cards if host_of(c) == host]
         words = Counter(view.word(c) for c in here)
         lines.append(
-            ln(Code(tidy(host)), f" {cards_words(here)}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w]))
+            ln(Code(tidy(title)), f" {cards_words(here)}: ", ", ".join(f"{words[w]} {w}" for w in ORDER if words[w]))
         )
+    if len(hosts) > CARDS_SHOWN:
+        lines.append(ln(f"… and {count_of(len(hosts) - CARDS_SHOWN, 'more host')}."))
     return lines
 
 
