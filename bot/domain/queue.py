@@ -35,7 +35,7 @@ from bot.domain.model import (
 from bot.domain.near import Near, may_have, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.slots import Places, card_name, has_kind, kinds_of, open_of, parts, rivals
+from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of, parts, rivals
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
@@ -87,17 +87,7 @@ def line_of(books: Places, request: Request) -> list[Request]:
     return [r for r in line(books) if r.kind == request.kind and meet(books, r.machine, request.machine)]
 
 
-def kinds(books: Requests) -> list[str]:
-    """All kinds of the pool, by name."""
-    return sorted({kind for card in books.cards.values() for kind in kinds_of(card)})
-
-
-def pool(books: Requests, kind: str) -> list[SlotId]:
-    """All slots that a kind could have if nothing were lent, aside or not, by name: of vGPUs as many as their cards hold of it."""
-    return [slot for card in sorted(books.cards.values(), key=lambda c: c.name) for slot in parts(card, kind)]
-
-
-def pick_kind(books: Requests, wanted: str | None, count: int) -> str:
+def pick_kind(books: Places, wanted: str | None, count: int) -> str:
     """The kind that is meant: the named one, or the only one (with several: the one with most cards; of vGPUs alone the largest).
 
     :raises UnknownKind: no such kind
@@ -109,9 +99,12 @@ def pick_kind(books: Requests, wanted: str | None, count: int) -> str:
     if not known:
         raise TooMany(count=count, most=0, kind=wanted or "card")
     whole = {c.kind for c in books.cards.values() if c.mode is not Mode.VGPU}
-    kind = wanted or max(known, key=lambda k: (k in whole, len(pool(books, k)) if k in whole else gigabytes(k) or 0, k))
-    if count > len(pool(books, kind)):
-        raise TooMany(count=count, most=len(pool(books, kind)), kind=kind)
+    kind = wanted or max(
+        known, key=lambda k: (k in whole, len(all_of(books, k)) if k in whole else gigabytes(k) or 0, k)
+    )
+    most = len(all_of(books, kind))
+    if count > most:
+        raise TooMany(count=count, most=most, kind=kind)
     return kind
 
 

@@ -53,7 +53,7 @@ def test_cards_are_named_by_model_and_asked_for_by_profile() -> None:
     assert slots.kinds(world.books) == ["T4", "grid_t4-16q", "grid_t4-4q", "grid_t4-8q"], (
         "B and A series compute nothing"
     )
-    assert queue.pool(world.books, EIGHT) == ["T4-1.1", "T4-1.2"] and queue.pool(world.books, "T4") == ["T4-2"]
+    assert slots.all_of(world.books, EIGHT) == ["T4-1.1", "T4-1.2"] and slots.all_of(world.books, "T4") == ["T4-2"]
 
 
 def test_a_site_may_choose_profiles_and_write_its_own_counts() -> None:

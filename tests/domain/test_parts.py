@@ -8,7 +8,7 @@ from bot.domain import leases, quarantine, slots
 from bot.domain.draft import Draft
 from bot.domain.idle.identity import pair
 from bot.domain.leases.common import Round
-from bot.domain.model import LeaseState, MoveState, Power, SeenCard, Turn
+from bot.domain.model import LeaseState, MoveState, Power, RequestState, SeenCard, Turn
 from bot.domain.sight import Sight
 from tests.domain.modes_world import IDS, WHOLE, ModesWorld, shared
 from tests.domain.test_modes import EIGHT, HOUR, MIN, SIXTEEN, active, ask, place, served
@@ -108,3 +108,14 @@ def test_a_whole_card_and_a_part_on_one_machine_are_told_apart_in_its_guest() ->
     for seen in ((part, whole), (whole, part)):
         pairs = pair(draft, lent_now, "uuid-vm-python", lent, seen, by_place)
         assert pairs == {whole.uuid: "T4-1", part.uuid: "T4-2.1"}, "whatever the order"
+
+
+def test_outside_working_hours_nobody_is_gone_past_for_one_whose_card_is_kept_for_another() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    served(world, "ada", "vm-python", EIGHT, 2)  # a half of each
+    world.people["bob"] = replace(world.people["bob"], zone="Pacific/Auckland")  # at night there
+    ask(world, "carol", "vm-train", SIXTEEN)
+    bob = world.request("bob", "vm-r", 1, None, "", EIGHT).number
+    ask(world, "ada", "vm-python-2", EIGHT, 2)
+    world.round()
+    assert world.req(bob).state is RequestState.OFFERED, "the two halves are not both for ada"

@@ -49,7 +49,7 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             continue
         if window_known(draft, sight, request) or all(s.here for s in found):
             lease_out(draft, request, found, policy)
-        elif _asked_elsewhere(draft, sight, request, people, policy):
+        elif _asked_elsewhere(draft, sight, request, people, policy, kept):
             away.append(request)
             continue
         else:
@@ -85,8 +85,13 @@ def _free_at(draft: Draft, card: Card) -> datetime:
     return max((x.end or draft.now + LONG for x in leases), default=draft.now)
 
 
-def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: People, policy: Policy) -> bool:
-    """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept."""
+def _asked_elsewhere(
+    draft: Draft, sight: Sight, request: Request, people: People, policy: Policy, kept: set[str]
+) -> bool:
+    """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept.
+
+    :param kept: cards that are for others who asked before
+    """
     person = people.get(request.person)
     if person is None or hours.is_working(draft.now, person.zone, policy):
         return False
@@ -96,7 +101,7 @@ def _asked_elsewhere(draft: Draft, sight: Sight, request: Request, people: Peopl
             continue
         if not meet(draft, other.machine, request.machine):
             continue
-        if len(spots(draft, sight, other)) < other.count:
+        if sum(card_name(s.slot) not in kept for s in spots(draft, sight, other)) < other.count:
             return False  # nobody passes that one either
         who = people.get(other.person)
         if window_known(draft, sight, other) or (who and hours.is_working(draft.now, who.zone, policy)):
