@@ -42,7 +42,7 @@ from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
 from bot.domain.sight import Sight
-from bot.domain.slots import Places, card_name, has_kind, open_of, rivals
+from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -199,14 +199,10 @@ class _Play:
 
     def _other_sizes(self, request: Request) -> bool:
         """Whether others want, or have, the same cards in another size."""
-        others = rivals(self.books, request.kind) - {request.kind}
-        return bool(others) and any(
-            kind in others
-            for kind in (
-                *(r.kind for r in self._all),
-                *(x.kind for x in self.books.leases.values() if x.state in OPEN_LEASE),
-            )
-        )
+        there = self._there(request.machine)
+        others = rivals(there, request.kind) - {request.kind}
+        wanted = (r.kind for r in self._all if r.number in there.requests)
+        return bool(others) and not others.isdisjoint((*wanted, *(kind_of(self.books, h.label) for h in there.holds)))
 
     # ---- the line
 

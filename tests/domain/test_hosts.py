@@ -11,7 +11,7 @@ from bot.domain.near import meet, near
 from bot.domain.promises import promise
 from bot.domain.sight import Sight
 from tests.domain.modes_world import HALF, WHOLE, ModesWorld, shared
-from tests.domain.world import PCI, Vm, World
+from tests.domain.world import PCI, ZONE, Vm, World
 
 MIN = timedelta(minutes=1)
 
@@ -120,3 +120,14 @@ def test_who_waits_for_a_whole_card_keeps_no_card_of_the_other_host_whole() -> N
     carol = world.request("carol", "vm-train", count=4, kind=HALF.profile, window="now")
     world.round()
     assert world.req(carol.number).state is RequestState.LEASED, "bob waits for cards of esx-01"
+
+
+def test_another_size_on_the_other_host_takes_no_latest_time_away() -> None:
+    world = TwoSharing(shared(*PCI[:2]))
+    world.round()
+    bob = world.request("bob", "vm-r", kind=WHOLE.profile)
+    world.request("carol", "vm-train", kind=HALF.profile)
+    sight = Sight(world.books, world.look(), {})
+    assert promise(world.books, bob, world.now, world.policy, lambda _: ZONE, sight).latest is not None
+    world.request("ada", "vm-python", kind=HALF.profile)
+    assert promise(world.books, bob, world.now, world.policy, lambda _: ZONE, sight).latest is None, "on its own host"
