@@ -62,7 +62,7 @@ def add_machine(draft: Draft, seen: SeenMachine, owners: tuple[PersonId, ...], b
     old = draft.machines.get(seen.uuid)
     if old is not None:
         raise Known(machine=seen.name, owners=old.owners, wanted=owners)
-    machine = Machine(seen.uuid, seen.name, seen.vcenter, tuple(dict.fromkeys(owners)))
+    machine = Machine(seen.uuid, seen.name, seen.vcenter, tuple(dict.fromkeys(owners)), host=seen.host)
     draft.put(machine)
     draft.log(by, "machine.added", machine.name, "owners " + ", ".join(owners))
     return machine

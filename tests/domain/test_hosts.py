@@ -131,3 +131,13 @@ def test_another_size_on_the_other_host_takes_no_latest_time_away() -> None:
     assert promise(world.books, bob, world.now, world.policy, lambda _: ZONE, sight).latest is not None
     world.request("ada", "vm-python", kind=HALF.profile)
     assert promise(world.books, bob, world.now, world.policy, lambda _: ZONE, sight).latest is None, "on its own host"
+
+
+def test_a_machine_is_on_its_host_from_the_moment_it_is_added() -> None:
+    world = TwoSharing(shared(*PCI[:2]))
+    assert {m.name: m.host for m in world.books.machines.values()} == {
+        "vm-python": "host-1",
+        "vm-python-2": "host-1",
+        "vm-r": "host-1",
+        "vm-train": "host-2",
+    }
