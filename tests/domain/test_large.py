@@ -6,6 +6,7 @@ import cProfile
 import pstats
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 import pytest
 
@@ -35,6 +36,7 @@ from bot.domain.model import (
     Vgpu,
 )
 from bot.domain.policy import Policy
+from bot.domain.slots import card_name
 from tests.domain.world import MONDAY_10
 
 IDS, HALF, HOUR = "10de:1eb8", "grid_t4-8q", timedelta(hours=1)
@@ -123,3 +125,24 @@ def work(mode: Mode, hosts: int) -> int:
 @pytest.mark.parametrize("mode", list(Mode))
 def test_a_round_over_four_times_as_many_cards_is_not_sixteen_times_the_work(mode: Mode) -> None:
     assert work(mode, 32) < 7 * work(mode, 8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holds_found_by_their_card_are_those_of_the_draft(seed: int) -> None:
+    chance, slots = Random(seed), [f"T4-{card}{part}" for card in (1, 2, 11) for part in ("", ".1", ".2")]
+    draft = Draft(Books(holds=frozenset({Hold("T4-1.1", Turn.HAS, "1"), Hold("T4-11", Turn.NEXT, "2")})), MONDAY_10)
+    for _ in range(60):
+        slot, turn, label = chance.choice(slots), chance.choice(list(Turn)), chance.choice("123")
+        if chance.random() < 0.5:
+            draft.free(label, chance.choice((None, (slot,))))
+        elif draft.holder(slot, turn) in (None, label):
+            draft.hold(slot, turn, label)
+        else:
+            with pytest.raises(ValueError, match="already held"):
+                draft.hold(slot, turn, label)
+        for card in ("T4-1", "T4-2", "T4-11"):
+            assert sorted(draft.on(card), key=str) == sorted(
+                (h for h in draft.holds if card_name(h.slot) == card), key=str
+            )
+        again = Draft(replace(draft.books, holds=frozenset(draft.holds)), MONDAY_10)
+        assert all(again.holder(s, t) == draft.holder(s, t) for s in slots for t in Turn)
