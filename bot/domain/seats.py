@@ -35,6 +35,10 @@ RIGHT = {LeaseState.ACTIVE: 1, LeaseState.MOVING: 2, LeaseState.RETURNING: 3, Le
 """Whose device it is first. One that must come off because it is broken goes before all (0), so that it is seen until it is off."""
 
 
+MIXED = "several sizes"
+"""Stands for the size of a card on which a machine with vGPUs of several sizes runs: nobody can tell which of them it is."""
+
+
 @dataclass
 class Seats:
     """Who sits where."""
@@ -68,13 +72,14 @@ def seat(
     """Seat all devices of a look. ``ours``: the registered machines; a vGPU of another one counts only while it runs, since its settings
     reserve nothing."""
     seats = Seats()
-    pooled = [c for c in places.cards.values() if c.mode is not Mode.FIXED]
-    if not pooled:
+    looked = list(machines)
+    if not any(m.unplaced for m in looked) and not any(h.sharing for h in hosts.values()):
         return seats
+    pooled = [c for c in places.cards.values() if c.mode is not Mode.FIXED]
     registered = frozenset(ours)
     held = _by_machine(places)
     strangers: list[tuple[SeenMachine, Unplaced]] = []
-    for machine in sorted(machines, key=lambda m: (m.vcenter, m.uuid)):
+    for machine in sorted(looked, key=lambda m: (m.vcenter, m.uuid)):
         mine = [s for s in held.get(machine.uuid, ()) if _here(slots.card_of(places, s.slot), machine)]
         for device, number in sorted(Counter(machine.unplaced).items(), key=str):
             fitting = [h.slot for h in mine if _is(places, h, device) and not seats.by_slot.get(h.slot)]
@@ -83,11 +88,13 @@ def seat(
             if isinstance(device, DynamicCard) or machine.uuid in registered or machine.power is not Power.OFF:
                 strangers += [(machine, device)] * (number - len(fitting[:number]))
     there: dict[tuple[str, str], list[Card]] = {}
-    for card in sorted(pooled, key=lambda c: c.name):
+    for card in sorted(places.cards.values() if strangers else (), key=lambda c: c.name):
         there.setdefault((card.vcenter, card.host), []).append(card)
     for machine, device in strangers:
-        near = there.get((machine.vcenter, machine.host), [])
-        _stranger(places, [c for c in near if serves(c, device)], hosts, seats, machine, device)
+        at = (machine.vcenter, machine.host)
+        _stranger(
+            places, [c for c in there.get(at, []) if serves(c, device, hosts.get(at))], hosts, seats, machine, device
+        )
     _leftovers(places, pooled, hosts, seats)
     return seats
 
@@ -119,11 +126,13 @@ def _is(places: slots.Places, hold: Hold, device: Unplaced) -> bool:
     return wanted == device
 
 
-def serves(card: Card, device: Unplaced) -> bool:
-    """Whether a host may take this card for a device of a machine's settings."""
+def serves(card: Card, device: Unplaced, host: SeenHost | None = None) -> bool:
+    """Whether a host may take this card for a device of a machine's settings. One without a label, or with a label that is not among the
+    site's, may take a card that is given by its address, too."""
     if isinstance(device, Vgpu):
         return card.mode is Mode.VGPU
-    return card.mode is Mode.DYNAMIC and card.ids == device.ids and device.label in ("", card.label)
+    labels = {card.label, *(c.label for c in (host.cards if host is not None else ()) if c.pci == card.pci)} - {""}
+    return card.mode is not Mode.VGPU and card.ids == device.ids and (not device.label or device.label in labels)
 
 
 def _stranger(
@@ -135,19 +144,21 @@ def _stranger(
     device: Unplaced,
 ) -> None:
     """Somebody's own device takes the place that it runs on, else a free one, else one that is not in use yet: it is not granted."""
-    on = [c for c in near if machine.uuid in running_on(hosts.get((c.vcenter, c.host)), c)]
+    runs = {c.name: running_on(hosts.get((c.vcenter, c.host)), c).count(machine.uuid) for c in near}
+    alone = len({d for d in machine.unplaced if isinstance(d, Vgpu)}) == 1
     if isinstance(device, Vgpu):
-        for card in on:
-            seats.sizes.setdefault(card.name, device.profile)
+        for card in (c for c in near if runs[c.name]):
+            seats.sizes.setdefault(card.name, device.profile if alone else MIXED)
     candidates: list[tuple[tuple[bool, int, bool, str], SlotId]] = []
     for card in near:
+        here = sum(machine.uuid in seats.by_slot[s] for s in seats.parts_of(card.name))
         for slot in _slots_for(card, device):
             if machine.uuid in seats.by_slot.get(slot, ()):
                 continue
             holder = next((h.label for h in places.on(card.name) if h.slot == slot and h.turn is Turn.HAS), None)
             lease = places.leases.get(holder or "")
             use = 0 if holder is None else 9 - (RIGHT[lease.state] if lease and lease.state in RIGHT else 5)
-            candidates.append(((card not in on, use, bool(seats.by_slot.get(slot)), slot), slot))
+            candidates.append(((runs[card.name] <= here, use, bool(seats.by_slot.get(slot)), slot), slot))
     if candidates:
         seats.sit(min(candidates)[1], machine.uuid)
 
@@ -169,7 +180,7 @@ def _leftovers(
         for uuid, number in running.items():
             seated = sum(uuid in seats.by_slot[s] for s in seats.parts_of(card.name))
             free = [s for s in _all_parts(card) if not seats.by_slot.get(s)]
-            for slot in sorted(free, key=lambda s: (s in held, -slots.part_of(s)))[: max(0, number - seated)]:
+            for slot in sorted(free, key=lambda s: (s in held, slots.part_of(s)))[: max(0, number - seated)]:
                 seats.sit(slot, uuid)
 
 

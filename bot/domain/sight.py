@@ -87,6 +87,19 @@ class Sight:
         age = self.age_of_boot(uuid)
         return age is not None and self.seen is not None and self.power(uuid) is Power.ON and age < self.seen.at - at
 
+    def host_name(self, uuid: MachineId) -> str:
+        """Name of the host that a machine is seen on; "" not known."""
+        m = self.machine(uuid)
+        host = self._hosts.get((m.vcenter, m.host)) if m is not None else None
+        return host.name if host is not None else ""
+
+    def elsewhere(self, slot: SlotId, uuid: MachineId) -> bool:
+        """Whether the machine is seen on another host than the one that a slot's card is in: then it cannot have that card."""
+        m, card = self.machine(uuid), self.card(slot)
+        if m is None or not m.host or not self.complete(m.vcenter):
+            return False
+        return (m.vcenter, m.host) != (card.vcenter, card.host)
+
     # ---- cards, by the slots of the books
 
     def card(self, slot: SlotId) -> Card:
@@ -129,6 +142,10 @@ class Sight:
             running = running_on(host, card)
             return next((uuid for uuid in sorted(self._seats.of(slot)) if uuid in running), None)
         return host.bound.get(card.pci)
+
+    def free_for(self, slot: SlotId, kind: str) -> bool:
+        """Whether the device is clean, and nobody else's device keeps its card from being cut into this size."""
+        return self.clean(slot) and self.foreign_size(slot) in ("", kind)
 
     def clean(self, slot: SlotId) -> bool:
         """Whether the device is known to be in no machine's settings and bound to none."""

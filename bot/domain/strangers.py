@@ -91,9 +91,21 @@ def _stranger(draft: Draft, sight: Sight, slot: SlotId, settings: frozenset[Mach
     why = ""
     if any(m.machine == uuid and m.state in UNDER_WAY for m in draft.moves.values()):
         why = f"{names.get(uuid, 'its machine')} is just being restarted"
+    elif not _named(draft, sight, slot, uuid):
+        why = "it was put in by kind, without the label by which its card is given: vCenter may take any card for it"
     elif not has_kind(draft.card(slot), kind):
         why = f"it is {kind}, which is not lent here" if kind else "its size cannot be told"
     return Stranger(slot, uuid, kind, why)
+
+
+def _named(draft: Draft, sight: Sight, slot: SlotId, machine: MachineId) -> bool:
+    """Whether the machine's settings have the very device that this slot is lent as, so that it can come off again as what it is."""
+    card, seen = draft.card(slot), sight.machine(machine)
+    if card.mode is Mode.VGPU or seen is None:
+        return True
+    if card.mode is Mode.FIXED:
+        return card.pci in seen.cards
+    return DynamicCard(card.ids, card.label) in seen.unplaced or card.pci in seen.cards
 
 
 def _and(names: Iterable[str]) -> str:

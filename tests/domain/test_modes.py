@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain import pool, queue, slots
+from bot.domain import pool, queue, slots, strangers
 from bot.domain.draft import Draft
 from bot.domain.errors import TooMany, UnknownKind
 from bot.domain.model import LeaseState, Length, Mode, MoveState, Power, Request, RequestState, SeenCard
@@ -169,6 +169,7 @@ def test_no_room_at_power_on_takes_the_part_off_again_and_the_place_is_kept() ->
     lease = world.lease(request.number)
     assert lease.state is LeaseState.RESERVED or world.req(request.number).state is RequestState.QUEUED
     world.asked["vm-r"], world.placed["vm-r"] = [], []
+    world.now += timedelta(seconds=1)  # what is agreed after it is in line again is for that
     world.agree("ada", "vm-python", "now", str(request.number))
     world.until(lambda: active(world, request.number), 2 * HOUR)
 
@@ -227,6 +228,34 @@ def test_a_fixed_device_of_a_stranger_blocks_the_dynamic_card_that_it_names() ->
     request = ask(world, "ada", "vm-python", "T4")
     world.pass_time(20 * MIN)
     assert world.req(request.number).state is RequestState.QUEUED
+
+
+def test_a_stranger_without_the_label_may_have_any_card_and_is_not_taken_over() -> None:
+    fixed = SeenCard(PCI[0], IDS, "Tesla T4", True)
+    world = ModesWorld((fixed, *labelled(*PCI[1:])))
+    world.asked["vm-train"], world.placed["vm-train"] = [type(POOL)(IDS, "")], [(type(POOL)(IDS, ""), PCI[0])]
+    world.pass_time(MIN)
+    (one,) = strangers.found(Draft(world.books, world.now), world.sight())
+    assert (one.slot, bool(one.why)) == (card_at(world, PCI[0]), True), "it runs on that card, and on no other"
+    assert not world.sight().clean(one.slot) and all(world.sight().clean(f"T4-{n}") for n in (2, 3, 4))
+
+
+def test_parts_of_two_sizes_in_one_strangers_machine_are_nobodys_size() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    quarter = type(HALF)("grid_t4-4q")
+    world.asked["vm-r"] = [HALF, quarter]
+    world.placed["vm-r"] = [(HALF, PCI[0]), (quarter, PCI[1])]
+    request = ask(world, "ada", "vm-python")
+    world.pass_time(10 * MIN)
+    assert world.req(request.number).state is RequestState.QUEUED, "which card is cut in halves nobody can tell"
+
+
+def test_a_strangers_two_halves_are_seated_where_they_run() -> None:
+    world = ModesWorld(shared(*PCI[:2]))
+    world.put("vm-r", HALF, HALF)
+    world.pass_time(MIN)
+    found = strangers.found(Draft(world.books, world.now), world.sight())
+    assert sorted(x.slot for x in found) == ["T4-1.1", "T4-2.1"] and {x.kind for x in found} == {EIGHT}
 
 
 # ---- hands on vCenter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.domain import leases, quarantine, slots
 from bot.domain.draft import Draft
@@ -25,6 +26,7 @@ def test_what_came_off_on_the_way_back_of_an_earlier_restart_is_not_given_back_b
     )  # no room when it is started: taken off again
     world.until(lambda: world.books.moves[1].state is MoveState.DONE, HOUR)
     world.asked["vm-r"], world.placed["vm-r"] = [], []
+    world.now += timedelta(seconds=1)  # what is agreed after it is in line again is for that
     world.agree("ada", "vm-python", "now", label)
     world.until(lambda: active(world, label), 2 * HOUR)
     world.do(lambda d: leases.release(d, d.leases[label], None, "ada"))

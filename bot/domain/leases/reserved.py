@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import hours, windows
+from bot.domain import away, hours, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
 from bot.domain.leases.ends import end, no_window
 from bot.domain.lifecycle import On, step
 from bot.domain.model import AgreementState, Card, Lease, Mode, SlotId, Turn
 from bot.domain.news import News, NewsKind
+from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.queue import contended, waiters
 from bot.domain.sight import Sight
 from bot.domain.slots import equal, open_of, size_of
@@ -19,9 +20,14 @@ from bot.domain.slots import equal, open_of, size_of
 def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     """One round of it."""
     sight = ctx.sight
+    if _moved_away(draft, ctx, lease):
+        return
+    lease = draft.leases[lease.label]
     swapped = _better_slots(draft, sight, lease)
     if swapped is None:
-        end(draft, lease, On.NO_EQUAL, "its card was taken out of the pool and no equal one is free")
+        cut = any(_cut_otherwise(sight, s, lease) for s in lease.slots)
+        why = "somebody else runs another size on its card" if cut else "its card was taken out of the pool"
+        end(draft, lease, On.NO_EQUAL, f"{why} and no equal one is free")
         return
     lease = swapped
     has = {h.slot for h in draft.held(lease.label) if h.turn is Turn.HAS} >= set(lease.slots)
@@ -31,14 +37,31 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     _wait_for_window(draft, ctx, watch_window(draft, sight, lease), has)
 
 
+def _moved_away(draft: Draft, ctx: Round, lease: Lease) -> bool:
+    """Whether its machine is on another host than its devices; in two complete looks, and it is over: its request waits at its old place, for
+    what the machine's own host has."""
+    elsewhere = away.away(ctx.sight, lease)
+    if not elsewhere:
+        if lease.missing and ctx.sight.machine(lease.machine) is not None:
+            draft.put(replace(lease, missing=0))
+        return False
+    if ctx.again or not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
+        return True
+    lease = replace(lease, missing=lease.missing + 1)
+    draft.put(lease)
+    if lease.missing >= LOOKS_TO_BE_GONE:
+        end(draft, lease, On.MOVED_AWAY, away.words(draft, ctx.sight, lease, elsewhere))
+    return True
+
+
 def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     """Change holds for equal cards that are free now, if that is sooner or the own one is aside. None: no equal one left."""
     for hold in draft.held(lease.label):
         card = draft.card(hold.slot)
-        bad = card.aside is not None or card.doubted
+        bad = card.aside is not None or card.doubted or _cut_otherwise(sight, hold.slot, lease)
         if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine):
             continue  # unknown is no difference; put there by hand is as good
-        if not bad and hold.turn is Turn.HAS and sight.clean(hold.slot):
+        if not bad and hold.turn is Turn.HAS and sight.free_for(hold.slot, lease.kind):
             continue
         other = _equal_free(draft, sight, card, lease, sooner=not bad)
         if other is None:
@@ -54,6 +77,11 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
             ask_window(draft, lease, f"it is {why} now")
             lease = draft.leases[lease.label]
     return lease
+
+
+def _cut_otherwise(sight: Sight, slot: SlotId, lease: Lease) -> bool:
+    """Whether somebody else's vGPU keeps the card from being cut into this lease's size."""
+    return sight.foreign_size(slot) not in ("", lease.kind)
 
 
 def _equal_free(draft: Draft, sight: Sight, like: Card, lease: Lease, *, sooner: bool) -> SlotId | None:
@@ -83,7 +111,7 @@ def _equal_free(draft: Draft, sight: Sight, like: Card, lease: Lease, *, sooner:
 def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
     """A free device that is not put on: told at 4 h and 20 h, given up at 24 h if somebody waits."""
     policy = ctx.policy
-    free = has and all(ctx.sight.clean(s) for s in lease.slots)
+    free = has and all(ctx.sight.free_for(s, lease.kind) for s in lease.slots)
     if not free or lease.free_since is None:
         if free or lease.free_since is not None:
             if not free and not fresh(draft, ctx.sight, lease.machine):

@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.domain import blockers, windows
 from bot.domain.agreements import skipped_window
+from bot.domain.away import away, carried
 from bot.domain.carrying import carries
 from bot.domain.draft import Draft
 from bot.domain.leases.common import ask_window, fresh, under_way
@@ -125,8 +126,11 @@ def wishes(draft: Draft, sight: Sight, machine: Machine) -> tuple[Wish, ...]:
             found += [Wish(Work.TAKE, label, s) for s in lease.slots if sight.there(s, machine.uuid) is not False]
         elif lease.state is LeaseState.MOVING and not under_way(draft, machine.uuid):
             # It sits in a machine that is off: a start asked by its owner has to prove it, or take it off again.
-            open_move = _open(draft, machine)
-            if open_move is not None and open_move.wants_on:
+            open_move, elsewhere = _open(draft, machine), away(sight, lease)
+            if elsewhere:  # moved to another host with it: what we put on comes off again
+                off = sight.power(machine.uuid) is Power.OFF
+                found += [Wish(Work.TAKE, label, s) for s in elsewhere if off and carried(draft, sight, lease, s)]
+            elif open_move is not None and open_move.wants_on:
                 found += [Wish(Work.PUT, label, s) for s in lease.slots]
     return tuple(found)
 
@@ -142,9 +146,9 @@ def doable(draft: Draft, sight: Sight, move: Move) -> tuple[Wish, ...]:
 
 
 def _ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
-    if draft.holder(slot, Turn.HAS) != lease.label:
+    if draft.holder(slot, Turn.HAS) != lease.label or sight.elsewhere(slot, lease.machine):
         return False
-    return sight.clean(slot) or sight.settings(slot) == frozenset({lease.machine})
+    return sight.free_for(slot, lease.kind) or sight.settings(slot) == frozenset({lease.machine})
 
 
 # ---- going on -----------------------------------------------------------------------------------------------------
