@@ -6,7 +6,7 @@ from bot.domain import moves, windows
 from bot.domain.errors import NotPossible, NotYours
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.lifecycle import OPEN_MOVE
-from bot.domain.model import Machine
+from bot.domain.model import Machine, Move
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -33,25 +33,25 @@ def run(ctx: Context) -> Reply:
     back = [word.lower() for word in heard.rest] == ["undo"]
     if not back:
         ctx.clear(heard, HINT, TAKES)
-    machine = _meant(ctx, heard)
+    machine, move = _meant(ctx, heard)
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
         return words.windows(ctx.scene(), machine)
-    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
+    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy, move)
     return words.not_now(ctx.scene(), machine, said)
 
 
-def _meant(ctx: Context, heard: Heard) -> Machine:
-    """The machine that is named; of a restart that is named its machine, as long as it is not over: what stands in an old message is not said of
-    a later one."""
+def _meant(ctx: Context, heard: Heard) -> tuple[Machine, Move | None]:
+    """The machine that is named; of a restart that is named its machine, as long as it is not over, and that restart: what stands in an old
+    message is not said of a later one."""
     for move in ctx.moves(heard):
         machine = ctx.draft.machines.get(move.machine)
         if machine is None or (heard.machine is not None and ctx.machine_named(heard.machine).uuid != machine.uuid):
             raise NotPossible(what="notnow", why=f"m{move.number} is not a restart of that machine")
         if ctx.person.id not in machine.owners:
             raise NotYours(what=machine.name, owners=machine.owners)
-        return machine
-    return ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx))
+        return machine, move
+    return ctx.own_machine(heard.machine, among=() if heard.machine else _moving(ctx)), None
 
 
 def _moving(ctx: Context) -> list[Machine]:

@@ -37,7 +37,7 @@ def run(ctx: Context) -> Reply:
         return words.stopped(ctx.scene(), stopped)
     if move.announced is None:
         return words.nothing_restarts(ctx.scene(), machine)
-    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy)
+    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy, move)
     return words.not_now(ctx.scene(), machine, said)
 
 

@@ -247,6 +247,20 @@ def not_now(
     )
 
 
+def say_too(draft: Draft, machine: Machine, by: PersonId, window: Window) -> None:
+    """Another owner's "not now" to a time that is put off already: it stands beside the first, and counts no second time."""
+    machine = draft.machines[machine.uuid]
+    if any(no.by == by and no.window == window for no in machine.not_nows):
+        return
+    draft.put(replace(machine, not_nows=(*machine.not_nows, NotNow(by, window, draft.now))))
+    for agreement in open_of(draft, machine.uuid):
+        starts = {s.start for s in agreement.skips if s.by != BOT and window.start <= s.start < window.end}
+        starts -= {s.start for s in agreement.skips if s.by == by}
+        if starts and not agreement.firm:
+            skips = (*agreement.skips, *(Skip(at, by) for at in sorted(starts)))
+            step(draft, agreement, On.SKIPPED, by=by, why=f"not now: {machine.name}", skips=skips)
+
+
 def refuse(draft: Draft, machine: Machine, by: PersonId, window: Window, policy: Policy) -> None:
     """An owner's no to a window whose power cycle has begun: it beats every other yes for that time, the open ones and later ones."""
     machine = draft.machines[machine.uuid]
@@ -267,7 +281,7 @@ def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agr
         draft.put(replace(machine, not_nows=kept_nos))
     for no in machine.not_nows:
         if no.by == by and no.window.end > draft.now:
-            _uncount(draft, no)
+            _uncount(draft, machine, no)
     changed = []
     for agreement in open_of(draft, machine.uuid):
         kept = tuple(
@@ -282,8 +296,15 @@ def take_back_not_now(draft: Draft, machine: Machine, by: PersonId) -> tuple[Agr
     return tuple(changed)
 
 
-def _uncount(draft: Draft, no: NotNow) -> None:
-    """It was taken back in time: it counts no more for the leases for which it did."""
+def _uncount(draft: Draft, machine: Machine, no: NotNow) -> None:
+    """It was taken back in time: it counts no more for the leases for which it did, unless another owner said the same of that time."""
+    machine = draft.machines[machine.uuid]
+    heir = next((other for other in machine.not_nows if other.window == no.window), None)
+    if heir is not None:
+        counted = tuple(dict.fromkeys((*heir.counted, *no.counted)))
+        kept = tuple(replace(other, counted=counted) if other is heir else other for other in machine.not_nows)
+        draft.put(replace(machine, not_nows=kept))
+        return
     for label in no.counted:
         lease = draft.leases.get(label)
         if lease is not None and lease.not_nows:

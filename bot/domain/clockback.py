@@ -65,7 +65,7 @@ TOLD: dict[type, tuple[str, ...]] = {
     Machine: ("owed_on", "restored"),
     Request: (),
     Lease: ("end",),
-    Move: ("last_call_for", "announced", "barred", "blocked_key"),
+    Move: ("last_call_for", "called_off_for", "announced", "barred", "blocked_key"),
     Agreement: (),
     Watch: ("keep_until",),
 }

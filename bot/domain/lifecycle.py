@@ -58,6 +58,7 @@ class On(StrEnum):
     ADOPT = "adopt"  # person: owner or admin
     SLOT_CHANGED = "slot_changed"  # the hold changes its slot
     NO_EQUAL = "no_equal"  # its own is aside and no equal one is free
+    MOVED_AWAY = "moved_away"  # its machine is on another host than its devices
     RELEASE = "release"  # person
     GONE = "gone"  # machine gone
     NOT_USED = "not_used"  # device free for 24 h and not put on, somebody waits
@@ -172,6 +173,7 @@ LEASE: Table = {
     (None, On.SOME_LOST): (L.FAILED,),  # a part whose devices are gone
     (L.RESERVED, On.SLOT_CHANGED): (L.RESERVED,),
     (L.RESERVED, On.NO_EQUAL): (L.ENDED,),
+    (L.RESERVED, On.MOVED_AWAY): (L.ENDED,),
     (L.RESERVED, On.RELEASE): (L.ENDED,),
     (L.RESERVED, On.GONE): (L.ENDED,),
     (L.RESERVED, On.NOT_USED): (L.ENDED,),
@@ -234,6 +236,7 @@ MOVE: Table = {
     (M.STARTING, On.AGAIN): (M.STARTING,),
     (M.STARTING, On.SEEN_ON): (M.PROVING,),
     (M.STARTING, On.START_REFUSED): (M.UNDOING,),
+    (M.STARTING, On.MOVED_AWAY): (M.UNDOING,),
     (M.STARTING, On.START_REFUSED_BARE): (M.STUCK,),
     (M.STARTING, On.GONE): (M.DROPPED,),
     (M.PROVING, On.PROOF): (M.DONE,),

@@ -425,6 +425,7 @@ class Move:
     window: Window | None = None  # that window, fixed when the shutdown is asked
     last_call: datetime | None = None  # when owners and guest were warned
     last_call_for: datetime | None = None  # the start of the window that the last call announced
+    called_off_for: datetime | None = None  # the same of the one before, which was called off
     shutdown_at: datetime | None = None  # our last shutdown call
     off_at: datetime | None = None  # seen off
     on_at: datetime | None = None  # seen on again
@@ -441,6 +442,10 @@ class Move:
     lost_stop: datetime | None = (
         None  # when a power-off was last asked whose answer was lost: it may be carried out later
     )
+    tries: int = 0  # how often the same change of a machine that was found off was refused before this move
+    first: int = 0  # the move in whose message these tries are told; 0 its own
+    refused_as: str = ""  # what the machine and the change were like when it was refused
+    afresh: bool = False  # something was otherwise since the last refusal
     stopped_late: bool = False  # it was, when the machine was on again already
     blind_since: datetime | None = None  # under way, and its machine cannot be seen since then
     alarmed: tuple[str, ...] = ()  # why its owners were told that it stays off longer: unseen, hidden, paused, again

@@ -79,6 +79,7 @@ class NewsKind(StrEnum):
         "seen_to"  # an admin (`who`) has seen to one that was stuck: it is not tried any more; an edit of that message
     )
     ON_AGAIN = "on_again"  # and is on again: an edit of that message
+    MOVED_AWAY = "moved_away"  # the machine of a lease is on another host than its cards (`reason`)
     HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
     VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`
     FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.domain import hosts, quarantine
+from bot.domain.away import SITS, brought
 from bot.domain.draft import Draft
 from bot.domain.errors import Already, Known, NotPossible
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
@@ -42,10 +43,6 @@ from bot.domain.seats import running_on
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, equal, kind_of, part_of, parts
 from bot.domain.vgpu import lendable
-
-SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
-"""Leases whose devices may be on their machine."""
-
 
 # ---- what admins do -----------------------------------------------------------------------------------------------
 
@@ -376,7 +373,7 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
         if draft.holder(slot, Turn.HAS) is None:
             machines = sight.settings(slot)
             if machines and not _on_the_way(draft, machines, None):
-                _stranger(draft, slot, machines)
+                _stranger(draft, sight, slot, machines)
 
 
 def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
@@ -438,7 +435,7 @@ def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     else:
         contrary = False
         if lease is None or lease.state not in OPEN_LEASE:
-            _stranger(draft, card.name, settings)
+            _stranger(draft, sight, card.name, settings)
     _doubt(draft, card, contrary)
 
 
@@ -463,9 +460,11 @@ def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | Non
     return any(m.machine in machines and m.state in UNDER_WAY for m in draft.moves.values())
 
 
-def _stranger(draft: Draft, slot: SlotId, settings: frozenset[MachineId]) -> None:
+def _stranger(draft: Draft, sight: Sight, slot: SlotId, settings: frozenset[MachineId]) -> None:
     """A device on a registered machine without a lease: its owners are asked, nothing is done."""
     for uuid in settings & set(draft.machines):
+        if brought(draft, sight, uuid):
+            continue  # it was lent to it, and it was moved to this host with it
         machine, key = draft.machines[uuid], stranger_key(slot, uuid, draft.now)
         for to in machine.owners:
             draft.tell(News(NewsKind.STRANGER, to, key=key, once=key, machine=machine, slots=(slot,)))

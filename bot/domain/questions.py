@@ -86,7 +86,7 @@ def call_over(draft: Draft, move: Move, why: str) -> Move:
     """The last call of a move does not hold any more: whoever has it before their eyes reads what holds. A planned move is announced anew."""
     told = replace(move, announced=None, called=())
     if _ahead(move):
-        told = replace(told, last_call=None, last_call_for=None)
+        told = replace(told, last_call=None, last_call_for=None, called_off_for=move.last_call_for)
     draft.put(told)
     machine = draft.machines.get(move.machine)
     for to in move.called:

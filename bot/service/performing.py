@@ -187,7 +187,8 @@ def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
     if not wanted or seen is None:
         return None
     lock = True if put else None
-    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, lock)
+    host = moves.host_of(books, (w for w in wanted if w.work is Work.PUT))
+    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, host, lock)
 
 
 def on_the_way(books: Books, move: Move, sight: Sight) -> frozenset[str]:
@@ -208,6 +209,7 @@ def _lab_step(order: moves.Order) -> LabStep:
         order.put,
         order.take,
         order.had,
+        order.host,
         order.lock_memory,
         order.reservation_mb,
     )

@@ -200,3 +200,66 @@ def test_the_button_of_a_restart_that_is_over_says_nothing_of_a_later_one(house:
     second = max(house.books.moves)
     assert second != first and house.say("bob", f"notnow m{second}").ok
     assert not house.say("carol", f"notnow m{second}").ok, "not hers"
+
+
+# ---- said twice about one restart
+
+
+def announced(house: House) -> str:
+    """Carol waits, nights stand, and the restart of vm-r by bob's "now" is announced: what its button says."""
+    house.say("dana", "machine owners vm-r @bob @ada")
+    house.lend("vm-r", "T4-1", "T4-2", "T4-3", "T4-4")
+    house.say("bob", "window vm-r nights")
+    house.say("carol", "request 1")
+    house.say("bob", "release now")
+    house.round()
+    (says,) = {b.says for to, r in house.voice.standing.values() if to == BOB for b in r.buttons if "notnow" in b.says}
+    return says
+
+
+@pytest.mark.parametrize("presses", [("bob", "bob"), ("bob", "ada"), ("ada", "bob", "ada", "bob")])
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_one_restart_is_put_off_once_whoever_says_so_and_however_often(
+    house: House, presses: tuple[str, ...], rounds: int
+) -> None:
+    says = announced(house)
+    house.say(presses[0], says)
+    (nights,) = [a for a in house.books.agreements.values() if a.pattern is not None]
+    for who in presses[1:]:
+        house.round(rounds)
+        reply = house.say(who, says)
+        assert reply.ok and "nothing more is put off" in text_of(reply), text_of(reply)
+        assert "Next agreed time: " in text_of(reply)
+    assert house.lease("1").not_nows == 1
+    assert house.books.agreements[nights.number].skips == nights.skips == ()
+    assert not any(a.firm for a in house.books.agreements.values())
+
+
+def test_the_word_of_a_second_owner_stands_when_the_first_takes_his_back(house: House) -> None:
+    says = announced(house)
+    house.say("bob", says)
+    house.say("ada", says)
+    assert house.say("bob", "notnow vm-r undo").ok
+    assert house.lease("1").not_nows == 1 and "shutdown" not in str(house.lab.calls)
+    house.forward(5, 0.5)
+    assert house.lab.calls == [], "ada said it too"
+    assert house.say("ada", "notnow vm-r undo").ok
+    assert house.lease("1").not_nows == 0
+
+
+def test_said_twice_while_it_shuts_down_it_leaves_the_night_alone(house: House) -> None:
+    house.lab.stubborn.add(uuid("vm-r"))
+    says = announced(house)
+    while not house.lab.calls:
+        house.forward(0.5, 0.5)
+    for line in (says, says, says.replace("notnow vm-r", "stop")):
+        assert "cannot be called back" in text_of(house.say("bob", line))
+    assert all(not a.skips for a in house.books.agreements.values() if a.pattern is not None)
+
+
+def test_agreed_anew_for_the_same_time_it_can_be_put_off_anew(house: House) -> None:
+    says = announced(house)
+    house.say("bob", says)
+    house.say("bob", "window vm-r now")
+    house.round()
+    assert "nothing more" not in text_of(house.say("bob", says))

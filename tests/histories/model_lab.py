@@ -223,6 +223,8 @@ class ModelLab:
 
     def _lacking(self, node: Node, step: LabStep) -> list[str]:
         """What of the devices to be put on its host does not have."""
+        if self._elsewhere(node, step):
+            return [f"{node.name} is on another host than its card"]
         cards = [c for c in self._cards(self._host_of(node)) if c.active]
         active = {c.pci for c in cards if c.mode is not Mode.VGPU}
         found = [f"passthrough of {p} is not active" for p in step.put_pci if p not in active]
@@ -236,7 +238,12 @@ class ModelLab:
     def _host_of(self, node: Node) -> Node:
         return self.world.inventory.nodes[node.props["runtime"].host._moId]
 
+    def _elsewhere(self, node: Node, step: LabStep) -> bool:
+        return bool(step.put and step.host and self._host_of(node).moid != step.host)
+
     def _once(self, node: Node, step: LabStep) -> Before | None:
+        if self._elsewhere(node, step):
+            raise Again(f"{node.name} is on another host by now than its card is in")
         if node.props["config"] is not None and self._settled(node, step):
             return self._before(node) if step.kind is CallKind.CHANGE and not step.put else None
         if why := self._obstacle(node):
@@ -394,6 +401,8 @@ class ModelLab:
             self._call(kind, lambda: self.world.shutdown_guest(node, BOT_USER))
 
     def _translated(self, refusal: Refusal, node: Node, step: LabStep) -> Exception:
+        if self._elsewhere(node, step):
+            return Again(f"{node.name} is on another host by now than its card is in")
         if self._find(step.machine) is node and node.props["config"] is not None and self._settled(node, step):
             return Again("it is so already")
         if isinstance(refusal.fault, LATER) or "HostNot" in type(refusal.fault).__name__:

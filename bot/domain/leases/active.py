@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bot.domain import quarantine
+from bot.domain import away, quarantine
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import waiter
 from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.leases.ends import TIME_OVER, end, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState
+from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState, SlotId
 from bot.domain.near import meet
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
@@ -35,6 +35,8 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     """Devices that are no longer on their machine in two complete looks. None: the lease is over."""
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
+    if elsewhere := away.away(ctx.sight, lease):
+        return _moved(draft, ctx, lease, elsewhere)
     there = {s: ctx.sight.there(s, lease.machine) for s in lease.slots}
     gone = tuple(s for s, is_there in there.items() if is_there is False or not_there(draft, s))
     if not gone:
@@ -62,6 +64,24 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     for to in (lease.person, ADMINS):
         draft.tell(News(NewsKind.FAILED, to, lease=lost, slots=gone, reason=why))
     return None if lost.label == lease.label else draft.leases[lease.label]
+
+
+def _moved(draft: Draft, ctx: Round, lease: Lease, elsewhere: tuple[SlotId, ...]) -> Lease:
+    """Its machine is on another host: nobody took anything off, and moved back it goes on. Said when it lasts, once a host."""
+    if ctx.again:
+        return lease
+    missing = min(lease.missing + 1, LOOKS_TO_BE_GONE)
+    if missing != lease.missing:
+        lease = replace(lease, missing=missing)
+        draft.put(lease)
+    if missing < LOOKS_TO_BE_GONE:
+        return lease
+    why = away.words(draft, ctx.sight, lease, elsewhere)
+    seen, machine = ctx.sight.machine(lease.machine), draft.machines.get(lease.machine)
+    once = f"{lease.label}:{seen.host if seen is not None else ''}"
+    for to in dict.fromkeys((lease.person, *(machine.owners if machine is not None else ()), ADMINS)):
+        draft.tell(News(NewsKind.MOVED_AWAY, to, once=once, lease=lease, machine=machine, slots=elsewhere, reason=why))
+    return lease
 
 
 def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:

@@ -89,8 +89,13 @@ def taken_off(move: Move, label: str, slot: SlotId, since: datetime | None = Non
 
     :param since: no earlier than then: what came off on the way back of one restart may have been put on in a later one
     """
+    return seen_to(move, "taken", label, slot, since)
+
+
+def seen_to(move: Move, what: str, label: str, slot: SlotId, since: datetime | None = None) -> bool:
+    """Whether a move's journal says that a device of a lease was seen to be ``put`` on, or ``taken`` off."""
     for one in move.steps:
-        words = one.detail.split() if one.what == "taken" and (since is None or one.at >= since) else []
+        words = one.detail.split() if one.what == what and (since is None or one.at >= since) else []
         if (label, slot) in zip(words[::2], words[1::2], strict=False):
             return True
     return False

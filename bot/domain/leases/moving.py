@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bot.domain.away import away, carried
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import move_of
 from bot.domain.leases.broken import broken_on
@@ -26,10 +27,15 @@ def moving(draft: Draft, ctx: Round, lease: Lease) -> None:
     if not fresh(draft, sight, lease.machine):
         return
     move = move_of(draft, lease)
+    over = move is None or move.state not in OPEN_MOVE
+    if elsewhere := away(sight, lease):
+        comes_off = sight.power(lease.machine) is Power.OFF and any(carried(draft, sight, lease, s) for s in elsewhere)
+        if over and not comes_off:
+            _came_not(draft, lease, move)
+        return
     there = [sight.there(s, lease.machine) for s in lease.slots]
     if None in there:
         return
-    over = move is None or move.state not in OPEN_MOVE
     if not all(there):
         if over:
             _came_not(draft, lease, move)

@@ -4,8 +4,8 @@
 and what became of it, ``acts`` is what owners may say meanwhile.
 """
 
-from bot.domain.moves.acts import done, not_now, start, stop
-from bot.domain.moves.calls import Order, device, outcome, pending, step_of
+from bot.domain.moves.acts import SaidBefore, done, not_now, start, stop
+from bot.domain.moves.calls import Order, device, host_of, outcome, pending, step_of
 from bot.domain.moves.common import called_off
 from bot.domain.moves.hands import hand_over
 from bot.domain.moves.plan import plan
@@ -13,10 +13,12 @@ from bot.domain.moves.settle import settle
 
 __all__ = [
     "Order",
+    "SaidBefore",
     "called_off",
     "device",
     "done",
     "hand_over",
+    "host_of",
     "not_now",
     "outcome",
     "pending",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.domain import windows
 from bot.domain.draft import Draft
@@ -19,6 +19,7 @@ from bot.domain.model import (
     MoveState,
     PersonId,
     Skip,
+    Window,
 )
 from bot.domain.moves.calls import journal, tell
 from bot.domain.moves.common import SAID, STOPPED, bar, stuck_key, undo
@@ -26,15 +27,27 @@ from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 
 
-def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tuple[Agreement, ...] | Move:
+@dataclass(frozen=True)
+class SaidBefore:
+    """What was said "not now" to already, so that saying it again puts nothing more off."""
+
+    window: Window  # the time that the restart had
+    by: tuple[PersonId, ...]  # who said so, the first one first
+
+
+def not_now(
+    draft: Draft, machine: Machine, by: PersonId, policy: Policy, about: Move | None = None
+) -> tuple[Agreement, ...] | Move | SaidBefore:
     """Skip the current or next window of a machine; both the other owners and the move learn of it.
 
-    It counts for what is to come out while others wait. Once the shutdown is written down it comes too late to leave the machine on:
+    About a restart that is named it is the time that its last call named, once: whoever says it again, and however often, puts off no
+    later one. It counts for what is to come out while others wait. Once the shutdown is written down it comes too late to leave the machine on:
     then it takes back what was agreed, as ``stop`` does.
 
-    :returns: the agreements whose occurrence is skipped; the move on its way back, if its shutdown was written down before
+    :returns: the agreements whose occurrence is skipped; the move on its way back, if its shutdown was written down before; what was said
+        already of the restart that is named
     :raises NotPossible: nothing is agreed, or only what the terms give
-    :raises TooLate: the machine is off already
+    :raises TooLate: the machine is off already, or the time that was announced is over
     """
     if by not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
@@ -43,6 +56,8 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
         return _take_back(draft, machine, move, by, SAID, policy)
     if move is not None and move.off_at is not None and move.on_at is None:
         raise _too_late(move)
+    if about is not None and (before := _said_before(draft, machine, about, by, policy)) is not None:
+        return before
     returning = [x for x in draft.leases.values() if x.machine == machine.uuid and x.state is LeaseState.RETURNING]
     counted = tuple(x.label for x in returning if others_wait(draft, x))
     skipped = windows.not_now(draft, machine, by, policy, counted)
@@ -59,13 +74,34 @@ def not_now(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> tup
     return skipped
 
 
+def _said_before(draft: Draft, machine: Machine, move: Move, by: PersonId, policy: Policy) -> SaidBefore | Move | None:
+    """What was said already of the time that a restart had; None: nothing. Another owner's word is written down beside the first: it puts
+    nothing more off, and stands if the first is taken back."""
+    anew = move.last_call is not None and move.last_call >= move.changed
+    at = move.last_call_for or move.called_off_for
+    if move.state is MoveState.UNDOING and not anew:
+        newer = any(a.made > move.changed for a in windows.open_of(draft, machine.uuid))
+        at = move.window.start if move.window is not None and not newer else None
+    if at is None:
+        return None
+    said = [no for no in draft.machines[machine.uuid].not_nows if no.window.start <= at < no.window.end]
+    takes = windows.usual(machine, policy)
+    coming = (windows.occurrence(a, draft.now, policy, takes) for a in windows.open_of(draft, machine.uuid))
+    if not said or any(window is not None and window.start == at for window in coming):  # it was agreed anew since
+        return None
+    windows.say_too(draft, machine, by, said[0].window)
+    if move.state is MoveState.UNDOING and not anew:
+        return move
+    return SaidBefore(said[0].window, tuple(dict.fromkeys(no.by for no in said)))
+
+
 def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
     """Stop a move: planned, as "not now"; stopping, the machine comes on again unchanged; later it goes forward to power-on."""
     machine = draft.machines[move.machine]
     if by not in machine.owners:
         raise NotYours(what=f"m{move.number}", owners=machine.owners)
     if move.state is MoveState.PLANNED or (move.state is MoveState.UNDOING and move.off_at is None):
-        not_now(draft, machine, by, policy)  # on its way back: a second try that was agreed since
+        not_now(draft, machine, by, policy, move)  # on its way back: a second try that was agreed since
         return draft.moves[move.number]
     if move.state is not MoveState.STOPPING:
         raise _too_late(move)

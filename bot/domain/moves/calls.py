@@ -7,6 +7,7 @@ from what is seen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -42,6 +43,7 @@ class Order:
     put: tuple[Assignment, ...] = ()  # devices to put on
     take: tuple[Assignment, ...] = ()  # devices to take off
     had: tuple[Unplaced, ...] = ()  # devices naming no card that the machine had when this was decided
+    host: str = ""  # id of the host whose cards are put on: the machine must be there; "" wherever it is
     lock_memory: bool | None = None  # memory lock wanted afterwards; None: leave it
     reservation_mb: int | None = None  # reservation to go back to when the lock is lifted
 
@@ -118,7 +120,12 @@ def step_of(books: Books | Draft, move: Move) -> Order:
         lock = True
     elif c.empties and machine.lock_before is not None:
         lock, back = machine.lock_before, machine.reservation_before
-    return Order(machine.vcenter, machine.uuid, c.kind, put, take, c.had, lock, back)
+    return Order(machine.vcenter, machine.uuid, c.kind, put, take, c.had, host_of(books, c.puts), lock, back)
+
+
+def host_of(books: Books | Draft, puts: Iterable[Wish]) -> str:
+    """Id of the host whose cards are to be put on; "" none are."""
+    return next((books.card(w.slot).host for w in puts), "")
 
 
 def device(books: Books | Draft, wish: Wish) -> Assignment:
@@ -159,5 +166,5 @@ def journal(move: Move, at: datetime, what: str, detail: str = "", since: dateti
 def tell(draft: Draft, move: Move) -> Move:
     """One message a move in the channel, edited at each step."""
     machine = draft.machines.get(move.machine)
-    draft.tell(News(NewsKind.MOVE, CHANNEL, key=f"move:{move.number}", move=move, machine=machine))
+    draft.tell(News(NewsKind.MOVE, CHANNEL, key=f"move:{told_in(move)}", move=move, machine=machine))
     return move

@@ -28,6 +28,7 @@ from bot.domain.moves.common import (
     change,
     handed_already,
     live,
+    moved_away,
     seen_changes,
     seen_since,
     there,
@@ -58,6 +59,10 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         tell(draft, dropped)
         return
     if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return
+    if why := moved_away(draft, ctx, move):
+        back = undo(draft, seen_changes(draft, ctx, move), On.WITHDRAWN, why)
+        undoing(draft, ctx, draft.machines[move.machine], back, Power.OFF)
         return
     c = move.call
     if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED:

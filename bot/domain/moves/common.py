@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain import windows
+from bot.domain import away, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import ask_window, fresh
 from bot.domain.lifecycle import OPEN_LEASE, On, step
@@ -33,7 +33,9 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.again import told_in
 from bot.domain.moves.calls import call, device, journal, tell
+from bot.domain.near import may_have
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
@@ -167,8 +169,29 @@ def tell_owners(draft: Draft, machine: Machine, kind: NewsKind, move: Move, why:
 
 
 def there(draft: Draft, ctx: Round, wish: Wish) -> bool | None:
+    """Whether the device of a wish is on its machine, on whatever host that is by now; None: unknown."""
     lease = draft.leases.get(wish.label)
+    if lease is not None and ctx.sight.elsewhere(wish.slot, lease.machine):
+        return away.carried(draft, ctx.sight, lease, wish.slot)
     return ctx.sight.there(wish.slot, lease.machine) if lease is not None else None
+
+
+def moved_away(draft: Draft, ctx: Round, move: Move) -> str:
+    """Why a move can put on nothing, in words: its machine is on another host by now; "" it is where it was."""
+    for wish in move.wishes:
+        lease = draft.leases.get(wish.label)
+        if wish.work is Work.PUT and lease is not None and (slots := away.away(ctx.sight, lease)):
+            return away.words(draft, ctx.sight, lease, slots)
+    return ""
+
+
+def _came(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:
+    """Whether what is on a machine that was moved is what the last change put on: of devices that name no card there are more than before."""
+    c, seen = move.call, ctx.sight.machine(move.machine)
+    if c is None or seen is None or not unplaced(draft, wish) or not ctx.sight.elsewhere(wish.slot, move.machine):
+        return True
+    one = device(draft, wish)
+    return Counter[Assignment](seen.unplaced)[one] > Counter[Assignment](c.had)[one]
 
 
 def seen_since(draft: Draft, ctx: Round, move: Move) -> bool:
@@ -183,7 +206,7 @@ def seen_changes(draft: Draft, ctx: Round, move: Move) -> Move:
         return move
     exact = _just_so(draft, ctx, move)
     taken = tuple(w for w in c.takes if there(draft, ctx, w) is False or (exact and unplaced(draft, w)))
-    put = tuple(w for w in c.puts if there(draft, ctx, w) is True)
+    put = tuple(w for w in c.puts if there(draft, ctx, w) is True and _came(draft, ctx, move, w))
     steps = move.steps
     for what, done in (("taken", taken), ("put", put)):
         detail = " ".join(f"{w.label} {w.slot}" for w in done)
@@ -214,20 +237,22 @@ def _just_so(draft: Draft, ctx: Round, move: Move) -> bool:
 
 
 def blame(draft: Draft, move: Move, pci: str, why: str) -> None:
-    """Set the card aside that a refusal names, if it is one of this move's."""
+    """Set the card aside that a refusal names, if it is one of this move's; not for what another host's card of that address did."""
     slots: set[SlotId] = {w.slot for w in move.wishes}
     for slot in slots:
-        if pci and draft.card(slot).pci == pci:
+        if pci and draft.card(slot).pci == pci and may_have(draft, move.machine, draft.card(slot)):
             set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why)
 
 
 def went_back(draft: Draft, move: Move) -> None:
-    """Tell the owners that everything is as before, and ask whoever still wants a change for another window."""
+    """Tell the owners that everything is as before, and ask whoever still wants a change for another window. A machine that was found off
+    needs none: its change is tried again, and the admins hear of it, for nobody may be there who starts it."""
     machine = draft.machines[move.machine]
-    for to in machine.owners:
-        draft.tell(
-            News(NewsKind.UNDONE, to, key=f"undone:{move.number}", move=move, machine=machine, reason=move.reason)
-        )
+    key = f"undone:{told_in(move)}"
+    for to in (*machine.owners, *([ADMINS] if move.refused_as else [])):
+        draft.tell(News(NewsKind.UNDONE, to, key=key, move=move, machine=machine, reason=move.reason))
+    if move.refused_as:
+        return
     for label in sorted({w.label for w in move.wishes}):
         lease = draft.leases.get(label)
         if lease is not None and lease.state is LeaseState.RETURNING:

@@ -40,6 +40,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves import again
 from bot.domain.moves.calls import call, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
@@ -159,6 +160,9 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
     seen = ctx.sight.machine(machine.uuid)
     if seen is None or not fresh(draft, ctx.sight, machine.uuid):
         return
+    if seen.power is not Power.OFF and not move.afresh and again.refused(draft.moves, move) is not None:
+        move = replace(move, afresh=True)
+        draft.put(move)
     now_doable = doable(draft, ctx.sight, move)
     starts = move.wants_on and seen.power is Power.OFF
     agreed = _agreed_lately(draft, ctx, machine, move)
@@ -171,7 +175,7 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
     if found or not ctx.acting:
         return
     if seen.power is Power.OFF:
-        _begin_off(draft, move, now_doable)
+        _begin_off(draft, move, now_doable, seen)
     elif seen.power is Power.ON:
         _announce_or_begin(draft, ctx, machine, move, now_doable)
 
@@ -189,7 +193,7 @@ def _in_the_way(
             draft.put(move)
         return move
     if move.blocked_since is None:
-        move = replace(move, blocked_since=draft.now)
+        move = replace(move, blocked_since=draft.now, afresh=True)
         draft.put(move)
     lately = lately and any(blockers.mender(why) is not blockers.Mender.NOBODY for why in found)
     if blockers.lasting(seen) or not _may_heal(draft, ctx, seen, move, lately=lately):
@@ -228,8 +232,14 @@ def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*blockers.lasting(seen), *ctx.dry_runs.get(move.number, ()))))
 
 
-def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...]) -> None:
-    """The machine is off, not by us: consent is enough. Wishes that cannot be served now are left out."""
+def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...], seen: SeenMachine) -> None:
+    """The machine is off, not by us: consent is enough. Wishes that cannot be served now are left out. What was refused is tried again after
+    a while, and told in the same message."""
+    before = again.refused(draft.moves, move)
+    if before is not None and again.same(before, move, seen, now_doable):
+        if draft.now < again.next_try(before):
+            return
+        move = replace(move, tries=before.tries + 1, first=again.told_in(before))
     left = tuple(w for w in move.wishes if w not in now_doable)
     steps = journal(move, draft.now, "found_off")
     fields: dict[str, Any] = {

@@ -29,6 +29,7 @@ from bot.domain.moves.common import (
     blame,
     by_hand,
     cards_there,
+    moved_away,
     seen_since,
     stuck_key,
     there,
@@ -52,6 +53,8 @@ def starting(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     c = move.call
     if c is not None and c.kind is CallKind.POWER_ON and c.outcome is Outcome.REFUSED:
         _start_refused(draft, ctx, machine, move, c.reason, c.card)
+    elif not move.undo and seen_since(draft, ctx, move) and (why := moved_away(draft, ctx, move)):
+        _back(draft, move, why)  # what we put on would be another card on that host
     elif ctx.acting and _may_ask_on(draft, ctx, move):
         step(draft, move, On.AGAIN, changed=move.changed, **call(draft, move, CallKind.POWER_ON, ctx.run))
 
@@ -109,6 +112,12 @@ def _start_refused(draft: Draft, ctx: Round, machine: Machine, move: Move, why: 
     tell(draft, stuck)
     for to in (*machine.owners, ADMINS):
         draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=why))
+
+
+def _back(draft: Draft, move: Move, why: str) -> None:
+    """It was moved to another host before it was started: what was put on comes off again first."""
+    steps = journal(move, draft.now, "undoing", why)
+    tell(draft, step(draft, move, On.MOVED_AWAY, why=why, undo=True, reason=why, steps=steps))
 
 
 def proving(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:

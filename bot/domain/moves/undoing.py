@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.draft import Draft
+from bot.domain.leases.common import seen_to, taken_off
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     CallKind,
@@ -17,6 +18,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.again import likeness
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
 from bot.domain.moves.common import (
     Round,
@@ -105,6 +107,8 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
     if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return
     c = move.call
+    if any(ctx.sight.elsewhere(w.slot, move.machine) for w in move.wishes):
+        move = seen_changes(draft, ctx, move)  # what came and went is counted by the journal, since no place tells it
     put = _ours_there(draft, ctx, move)
     if put:
         if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED and c.takes:
@@ -117,8 +121,10 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
         return
     move = seen_changes(draft, ctx, move)
     if not (move.was_on or move.wants_on):
+        tried = any(s.what in ("refused", "start_refused") for s in move.steps)
+        like = likeness(ctx.sight.machine(move.machine), move.wishes) if tried else ""
         dropped = step(
-            draft, move, On.UNDONE_OFF, steps=journal(move, draft.now, "undone", cards_there(draft, ctx, move))
+            draft, move, On.UNDONE_OFF, refused_as=like, steps=journal(move, draft.now, "undone", cards_there(draft, ctx, move))
         )
         tell(draft, dropped)
         went_back(draft, dropped)
@@ -132,11 +138,16 @@ def _ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
     return tuple(
         replace(w, work=Work.TAKE)
         for w in move.wishes
-        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, w)
+        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, ctx, move, w)
     )
 
 
-def _ours(draft: Draft, wish: Wish) -> bool:
-    """Whether a device on the machine was put there by this cycle: its lease never became active."""
+def _ours(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:
+    """Whether a device on the machine was put there by this cycle: its lease never became active; and if the machine was moved to another
+    host with it, it was seen to come."""
     lease = draft.leases.get(wish.label)
-    return lease is not None and lease.active_since is None
+    if lease is None or lease.active_since is not None:
+        return False
+    if not ctx.sight.elsewhere(wish.slot, move.machine):
+        return True
+    return seen_to(move, "put", wish.label, wish.slot) and not taken_off(move, wish.label, wish.slot)

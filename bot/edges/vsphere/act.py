@@ -97,6 +97,10 @@ class Act:
     def _judge(self, client: Client, fault: Exception) -> Before | None:
         """A refusal, seen together with what the machine looks like now; return if the effect is there all the same."""
         near = self._read(client)
+        if change.elsewhere(near.vm, self.step):
+            raise Again(
+                f"{near.vm.name} is on another host by now than its card is in", timedelta(seconds=15)
+            ) from fault
         if self._settled(near.vm):
             return self.before
         if why := power.obstacle(near.vm):  # it became a template, or something asks, since it was read
@@ -114,6 +118,8 @@ class Act:
 
     def _once(self, client: Client, near: Around) -> Before | None:
         vm = near.vm
+        if change.elsewhere(vm, self.step):
+            raise Again(f"{vm.name} is on another host by now than its card is in", timedelta(seconds=15))
         if self._settled(vm):
             return self._found(vm)
         if why := power.obstacle(vm):
@@ -142,6 +148,8 @@ class Act:
     def _change(self, client: Client, near: Around, step: LabStep) -> Before | None:
         """``step``, which is the one that was asked for or a piece of it, in one task, and read back."""
         vm = near.vm
+        if change.elsewhere(vm, step):  # a later try, or a piece of it
+            raise Again(f"{vm.name} is on another host by now than its card is in", timedelta(seconds=15))
         if vm.power is not Power.OFF:
             raise Again(f"{vm.name} is not off, and cards can only be changed while it is", timedelta(seconds=15))
         if self.before is None:  # a later try may find what an earlier one did
@@ -205,7 +213,8 @@ class Act:
         fixed = [one.pci for one in puts if isinstance(one, FixedCard)]
         for other in near.others:  # no card into two machines' settings, also if a hand was faster than the last look
             if other.host in ("", vm.host) and (both := sorted(other.fixed.keys() & set(fixed))):
-                raise Again(f"{', '.join(both)} is still in the settings of {other.name}", timedelta(seconds=30))
+                said = f"{', '.join(both)} of {host.name} is still in the settings of {other.name}"
+                raise Again(said, timedelta(seconds=30))
         for line in advice(vm):
             log.info("%s", line)
         return self._offer(client, vm, fixed) if fixed else Offer()

@@ -98,6 +98,12 @@ def check(vm: Vm, step: LabStep) -> None:
         raise Again(f"the devices of {vm.name} were changed by somebody else; looking again", AGAIN)
 
 
+def elsewhere(vm: Vm, step: LabStep) -> bool:
+    """Whether the cards that a step puts on are in another host than the one that the machine is on by now: there an equal address, or an equal
+    kind, is another card."""
+    return bool(step.put and step.host and vm.host and vm.host != step.host)
+
+
 def meaningless(one: Assignment) -> str:
     """Why a device cannot be put on, in words; "" it can."""
     match one:

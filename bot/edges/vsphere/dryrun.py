@@ -68,6 +68,9 @@ def _blockers(client: Client, site: Site, near: Around, step: LabStep, ours: boo
     if vm.power is Power.ON and not vm.tools and step.kind is not CallKind.HARD_STOP:
         found.append(NO_TOOLS.format(vm=vm.name))
     needs = {name for name, kinds in NEEDS.items() if step.kind in kinds}
+    if change.elsewhere(vm, step):
+        there = next((h.name for h in near.hosts if h.id == step.host), "another host")
+        return [*found, f"{vm.name} is on {host.name} now, and what it is to get is in {there}"]
     if step.kind is CallKind.CHANGE:
         found += _groups(vm, host, step)
         if puts := change.to_put(vm, step):
@@ -131,7 +134,7 @@ def _devices(client: Client, site: Site, near: Around, step: LabStep, puts: Sequ
     ]
     fixed = [one.pci for one in puts if isinstance(one, FixedCard)]
     found += [
-        f"card {a} is in the settings of {o.name}"
+        f"card {a} of {host.name} is in the settings of {o.name}"
         for a in fixed
         for o in near.others
         if a in o.fixed and o.host in ("", vm.host)

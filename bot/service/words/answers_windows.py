@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.domain.leases import second_try
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Window
+from bot.domain.moves import SaidBefore
 from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.service.ports import Button, LineOf, Name, Reply, When
@@ -18,6 +19,7 @@ from bot.service.words.common import (
     Scene,
     button,
     clock_words,
+    command,
     count_of,
     ended_work,
     head,
@@ -273,10 +275,12 @@ def _window_buttons(scene: Scene, machine: Machine, some: bool) -> tuple[Button,
     )
 
 
-def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move) -> Reply:
-    """The answer to ``notnow``: the occurrence that is not used, and what comes next; or that it came too late."""
+def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move | SaidBefore) -> Reply:
+    """The answer to ``notnow``: the occurrence that is not used, and what comes next; that it was said already; or that it came too late."""
     if isinstance(said, Move):
         return stopped(scene, said)
+    if isinstance(said, SaidBefore):
+        return _said_before(scene, machine, said)
     skipped, vm = said, name_of(machine)
     mine = open_agreements(scene.books, machine.uuid)
     coming = next_window(mine, machine.uuid, scene.now, usual(machine, scene.policy), scene.policy)
@@ -311,6 +315,25 @@ def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move) ->
             button("I take that back", f"notnow{typeable(machine)} undo"),
             *give_buttons(machine, clock_words(scene.policy))[:2],
         ),
+    )
+
+
+def _said_before(scene: Scene, machine: Machine, said: SaidBefore) -> Reply:
+    """The answer to a second "not now" to the same restart: what was put off, by whom, and that nothing more is."""
+    vm = name_of(machine)
+    coming = next_window(
+        open_agreements(scene.books, machine.uuid), machine.uuid, scene.now, usual(machine, scene.policy), scene.policy
+    )
+    useful = usable(scene.books, machine.uuid, None, scene.now, scene.policy)
+    when = _may_restart(scene, machine, useful, coming[1] if coming is not None else None)
+    at: Part = "now" if said.window.holds(scene.now) else When(said.window.start)
+    return say(
+        head(f"{vm} does not restart ", at, ": that is settled already, and nothing more is put off."),
+        ln("Said by ", listed(Name(who) for who in said.by), "."),
+        ln("Next agreed time: ", when, ". ", command(scene.policy, f"notnow{typeable(machine)}"), " puts that off too.")
+        if when
+        else ln("No other time is agreed; I ask again."),
+        buttons=(button("I take that back", f"notnow{typeable(machine)} undo"),),
     )
 
 

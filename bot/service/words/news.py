@@ -71,6 +71,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.STAYS_OFF: news_machines.stays_off,
     NewsKind.SEEN_TO: news_machines.seen_to,
     NewsKind.ON_AGAIN: news_machines.on_again,
+    NewsKind.MOVED_AWAY: news_cards.moved_away,
     NewsKind.HOST_AWAY: news_machines.host_away,
     NewsKind.VCENTER_BACK: news_machines.vcenter_back,
     NewsKind.NOTE_REFUSED: news_machines.note_refused,

@@ -435,6 +435,22 @@ def difference(t: Telling) -> Reply:
     )
 
 
+def moved_away(t: Telling) -> Reply:
+    """The machine of what is lent was moved to another host than its cards are in."""
+    return say(
+        head(
+            t.item.reason[:1].upper() + t.item.reason[1:] if not t.item.reason.startswith(t.vm) else t.item.reason, "."
+        ),
+        ln(f"A machine only has cards of its own host: there {t.vm} cannot work with {'them' if t.many else 'it'}."),
+        ln(
+            f"I touch nothing. {t.cards} {'stay' if t.many else 'stays'} lent to ",
+            t.holder,
+            f": moved back, {t.vm} goes on as it was. If it stays there, give {'them' if t.many else 'it'} back and ask anew.",
+        ),
+        buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
+    )
+
+
 def stranger(t: Telling) -> Reply:
     """A card that nobody asked for sits on a registered machine."""
     return say(
@@ -501,7 +517,7 @@ def taken_over(t: Telling) -> Reply:
         buttons=(
             MINE,
             button(f"Give {'them' if many else 'it'} back", f"release {' '.join(t.slots[:4])}")
-            if len(t.slots) <= 4
+            if 0 < len(t.slots) <= 4
             else None,
         ),
     )

@@ -459,7 +459,9 @@ def undone(t: Telling) -> Reply:
         else None,
         off or ln("It was not switched off." if m is not None and m.off_at is None else "No disk was touched."),
         stays,
-        ln("I do not try again in this restart time."),
+        ln("I try again ", When(next_try(m)), ", or as soon as something about it is otherwise.")
+        if m is not None and m.refused_as
+        else ln("I do not try again in this restart time."),
         _barred(t),
         buttons=() if t.public else _buttons_again(t),
     )
