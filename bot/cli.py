@@ -104,7 +104,7 @@ def first_settings(
     files = (out, first.beside(out))
     if (there := [str(file) for file in files if file.exists()]) and not force:
         raise _fail(
-            f"{' and '.join(there)} exists already: name another file with --out, or write over it with --force"
+            f"{' and '.join(there)} exist{'s' if len(there) == 1 else ''} already: name another file with --out, or write over it with --force"
         )
     if not out.resolve().parent.is_dir():
         raise _fail(f"there is no folder {out.resolve().parent}: make it first")
@@ -250,7 +250,10 @@ def drill(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")] = False,
     settings: SettingsFile = HERE,
 ) -> None:
-    """One whole move and its way back, timed, by the bot that runs. Exit code 0 only if all is as it was before."""
+    """One whole move and its way back, timed, by the bot that runs. Exit code 0 only if all is as it was before.
+
+    Ctrl-C or SIGTERM gives back what was begun and says what goes on; a second one leaves the way back to the bot.
+    """
     from bot import wiring
 
     loaded = _load(settings)

@@ -12,8 +12,8 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -262,6 +262,7 @@ def drill_of(
         ways = Ways(
             books=store.read,
             seen=store.last_look,
+            readings=store.readings,
             say=lambda line: desk.hear(Ask(found.id, line, "terminal")),
             plain=lambda reply: words.terminal(
                 reply, found.zone, lambda id: people.person(id).name, clock.now(), settings.slack.command
@@ -272,9 +273,24 @@ def drill_of(
             out=out,
             ask=ask,
         )
-        return drill(ways, Drilled(machine, found, kind, found.zone), policy_of(settings), yes)
+        with _as_ctrl_c(signal.SIGTERM):
+            return drill(ways, Drilled(machine, found, kind, found.zone), policy_of(settings), yes)
     finally:
         store.close()
+
+
+@contextmanager
+def _as_ctrl_c(number: signal.Signals) -> Iterator[None]:
+    """A signal that would end the process without a word is told as Ctrl-C is."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _open(settings: Settings, clock: FileClock) -> SqlStore:

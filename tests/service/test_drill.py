@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from bot import wiring
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
 from bot.domain.model import CallKind, Power, SeenMachine, Vgpu
 from bot.domain.policy import Policy
-from bot.service.ports import Ask
+from bot.service.ports import Ask, Reply
 from bot.service.setup.drill import Wanted, Ways, drill
 from bot.service.setup.drill_words import changed
 from tests.fakes import text_of, uuid
@@ -26,6 +29,7 @@ class Terminal:
     lines: list[str] = field(default_factory=list)
     running: bool = True
     answer: bool = True
+    after_say: list[str] = field(default_factory=list)  # Ctrl-C after the line that begins so was written down
     interrupt: list[Callable[[str], bool]] = field(default_factory=list)  # Ctrl-C once the text so far is so
 
     def sleep(self, seconds: float) -> None:
@@ -33,6 +37,13 @@ class Terminal:
         if self.interrupt and self.interrupt[0](self.text):
             self.interrupt.pop(0)
             raise KeyboardInterrupt
+
+    def said(self, ask: Ask) -> Reply:
+        reply = self.house.desk.hear(ask)
+        if self.after_say and ask.text.startswith(self.after_say[0]):
+            self.after_say.pop(0)
+            raise KeyboardInterrupt
+        return reply
 
     @property
     def text(self) -> str:
@@ -45,7 +56,8 @@ class Terminal:
         ways = Ways(
             books=lambda: house.books,
             seen=house.store.last_look,
-            say=lambda line: house.desk.hear(Ask(person.id, line, "terminal")),
+            readings=house.store.readings,
+            say=lambda line: self.said(Ask(person.id, line, "terminal")),
             plain=text_of,
             running=lambda: self.running,
             now=house.clock.now,
@@ -229,3 +241,26 @@ def test_what_is_not_as_it_was_is_named(after: dict[str, object], said: str) -> 
     before = SeenMachine("lab", "uuid-a", "vm-a", "host-1", Power.ON)
     assert "; ".join(changed(before, replace(before, **after))).endswith(said)  # type: ignore[arg-type]
     assert changed(before, None) == ["it is not seen any more"]
+
+
+def test_a_guest_that_says_nothing_is_told_before_the_restart_and_waited_for_until_a_time(place: Terminal) -> None:
+    assert place.drill("vm-train") == 0
+    before, _, after = place.text.partition("asked to shut down")
+    assert "The guest of vm-train has never said anything" in before and "waits up to 20 min" in before
+    until = re.search(r"on again\n  waiting for a word from the guest, at most until (\d\d:\d\d) CET?", after)
+    assert until, place.text
+    assert place.text.count("waiting for a word") == 1
+
+
+@pytest.mark.parametrize("line", ["machine add", "request"])
+def test_an_interruption_just_after_a_line_was_written_down_leaves_nothing(place: Terminal, line: str) -> None:
+    place.after_say = [line]
+    assert place.drill("vm-train") == 1
+    assert place.nothing_left() and uuid("vm-train") not in place.house.books.machines
+
+
+def test_sigterm_is_told_as_ctrl_c_and_is_as_before_afterwards() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), wiring._as_ctrl_c(signal.SIGTERM):
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before

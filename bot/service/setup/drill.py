@@ -8,7 +8,7 @@ said. It waits in real seconds and counts by the bot's clock.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,10 +20,12 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     Machine,
+    MachineId,
     Move,
     MoveState,
     Person,
     Power,
+    Reading,
     Request,
     RequestState,
     Seen,
@@ -34,7 +36,7 @@ from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.visible import visible
 from bot.service.ports import Reply
-from bot.service.setup.drill_words import begun, changed, plan_lines, span, step_line, table
+from bot.service.setup.drill_words import begun, changed, plan_lines, silent_lines, span, step_line, table, waits_line
 from bot.service.words.common import on_machine
 
 POLL_S = 0.5
@@ -58,11 +60,12 @@ class Ways:
 
     books: Callable[[], Books]
     seen: Callable[[], Seen | None]  # the last look of the bot that runs
+    readings: Callable[[], Mapping[MachineId, Reading]]  # the latest word of each guest
     say: Callable[[str], Reply]  # the person says a line to the desk
     plain: Callable[[Reply], str]  # a reply as text
     running: Callable[[], bool]  # whether a bot runs on the database
     now: Callable[[], datetime]  # the bot's clock
-    sleep: Callable[[float], None]  # real seconds; KeyboardInterrupt comes through
+    sleep: Callable[[float], None]  # real seconds; KeyboardInterrupt (Ctrl-C, SIGTERM) comes through
     out: Callable[[str], None]  # a line for who sits there
     ask: Callable[[str], bool]  # a question that is answered with yes or no
 
@@ -99,6 +102,8 @@ class _Course:
     back: Move | None = None  # and the one that takes it out
     lease: Lease | None = None  # as last seen
     shown: dict[int, int] = field(default_factory=dict)  # move -> steps that were told
+    waits: set[str] = field(default_factory=set)  # what it was said to wait for
+    last: int | None = None  # the highest request before its own
 
 
 class Stopped(Exception):
@@ -116,6 +121,8 @@ def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     for line in plan_lines(
         plan.machine.name, plan.kind, plan.slot, plan.card.host_name, wanted.person.name, plan.known is None
     ):
+        ways.out(line)
+    for line in _silent(ways, plan.machine, policy):
         ways.out(line)
     if not yes and not ways.ask("Go on?"):
         ways.out("Nothing was changed.")
@@ -209,6 +216,14 @@ def _free_card(
     return None, ["no card on its host is free"]
 
 
+def _silent(ways: Ways, machine: SeenMachine, policy: Policy) -> list[str]:
+    """That nobody speaks from inside, told before anything restarts: the end of the way there then comes late."""
+    word = ways.readings().get(machine.uuid)
+    if word is not None and ways.now() - word.at <= policy.reading_stale:
+        return []
+    return silent_lines(machine.name, None if word is None else ways.now() - word.at, policy)
+
+
 # ---- the drill ------------------------------------------------------------------------------------------------------
 
 
@@ -248,16 +263,25 @@ class _Drill:
             self._say(f"machine add {plan.machine.name} owners <@{name}>")
             self.course.added = True
         machine = self.ways.books().machines[plan.machine.uuid]
-        last = max(self.ways.books().requests, default=0)
+        self.course.last = max(self.ways.books().requests, default=0)
         self._say(f"request 1 {plan.kind}{on_machine(machine)} for 4h restart now because drill")
-        mine = [r for r in self.ways.books().requests.values() if r.machine == machine.uuid and r.number > last]
-        if not mine:
+        self._find()
+        if self.course.number is None:
             raise Stopped("the request is not in the books")
-        self.course.number = mine[0].number
         self._wait(self._is_active, "the card is not in use")
+
+    def _find(self) -> None:
+        """What was said, and is not known here yet: an interruption may come just after it was written down."""
+        uuid, last = self.plan.machine.uuid, self.course.last
+        if self.plan.known is None and uuid in self.ways.books().machines:
+            self.course.added = True
+        if self.course.number is None and last is not None:
+            mine = [r.number for r in self.ways.books().requests.values() if r.machine == uuid and r.number > last]
+            self.course.number = min(mine, default=None)
 
     def _back(self) -> None:
         """Give back what there is, and wait until nothing of it is left."""
+        self._find()
         lease, request = self._lease(), self._request()
         if lease is not None and lease.state in (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE):
             self._say(f"release #{lease.label} now")
@@ -398,6 +422,11 @@ class _Drill:
             for step in move.steps[told:]:
                 self.ways.out(step_line(step, self.wanted.zone))
             self.course.shown[move.number] = len(move.steps)
+        lease = self._lease()
+        line = waits_line(lease, self.policy, self.wanted.zone) if lease is not None else ""
+        if line and line not in self.course.waits:
+            self.course.waits.add(line)
+            self.ways.out(line)
 
 
 def _typed(who: str, line: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.domain.model import Lease, Move, MoveState, SeenMachine, Step, Work
+from bot.domain.model import Lease, LeaseState, Move, MoveState, SeenMachine, Step, Work
 from bot.domain.policy import Policy
 from bot.domain.visible import visible
 from bot.service.words.common import span_of as span
@@ -50,6 +50,34 @@ def step_line(step: Step, zone: str) -> str:
     what = STEPS.get(step.what, step.what.replace("_", " "))
     detail = f": {visible(step.detail)}" if step.detail and step.what not in ("taken", "put", "done", "undone") else ""
     return f"  {step.at.astimezone(ZoneInfo(zone)):%H:%M:%S}  {what}{detail}"
+
+
+def silent_lines(vm: str, silent: timedelta | None, policy: Policy) -> list[str]:
+    """Nobody speaks from inside. ``silent``: since its last word; None: there was none ever."""
+    vm = visible(vm)
+    heard = (
+        f"was last heard {span(silent)} ago"
+        if silent is not None
+        else "has never said anything (no agent, or no token)"
+    )
+    return [
+        f"The guest of {vm} {heard}: whether it sees the card will not be known. The drill then waits up to {span(policy.seen_in_guest)}",
+        "for a word from inside before it goes back. The agent comes first where that is to be seen: docs/guest.md.",
+    ]
+
+
+def waits_line(lease: Lease, policy: Policy, zone: str) -> str:
+    """What the guest is waited for, and until when at most; "" for nothing."""
+    if lease.state is not LeaseState.MOVING:
+        return ""
+    if lease.guest_without_since is not None:
+        what, end = "the guest to see the card", lease.guest_without_since + policy.repair
+    elif lease.bound_since is not None:
+        what, end = "a word from the guest", lease.bound_since + policy.seen_in_guest
+    else:
+        return ""
+    local = end.astimezone(ZoneInfo(zone))
+    return f"  waiting for {what}, at most until {local:%H:%M} {local:%Z}"
 
 
 def begun(move: Move) -> str:
@@ -136,4 +164,4 @@ def _named(cards: Iterable[str]) -> str:
     return ", ".join(sorted(cards)) or "none"
 
 
-__all__ = ["begun", "changed", "plan_lines", "span", "step_line", "table"]
+__all__ = ["begun", "changed", "plan_lines", "silent_lines", "span", "step_line", "table", "waits_line"]
