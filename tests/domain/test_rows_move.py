@@ -12,7 +12,7 @@ from bot.domain.errors import NotPossible, TooLate
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import CallKind, Job, LeaseState, MoveState, Power, RequestState
 from bot.domain.news import NewsKind
-from tests.domain.world import MONDAY_10, World
+from tests.domain.world import MONDAY_10, PCI, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 EVENING = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
@@ -405,6 +405,57 @@ def test_found_off_and_gone_back_it_is_left_off() -> None:
     label = str(world.request("bob", "vm-r").number)
     world.until(lambda: "undone_off" in events(world, 1), 5 * MIN)
     assert world.vms["vm-r"].power is Power.OFF and "power_on" not in world.acts("vm-r") and label in world.books.leases
+
+
+def tries(world: World) -> int:
+    """How often vCenter refused."""
+    return sum(s.what == "refused" for m in world.books.moves.values() for s in m.steps)
+
+
+@pytest.mark.parametrize("gives", [False, True])
+def test_found_off_and_refused_it_is_tried_again_after_growing_pauses_and_told_once(gives: bool) -> None:
+    world = World()
+    if gives:
+        label = world.give("vm-r", ("T4-1",)).label
+    world.switch("vm-r", Power.OFF)
+    world.refuse[("vm-r", CallKind.CHANGE)] = ("the licence does not allow it", "")
+    if gives:
+        world.release("bob", label)
+    else:
+        world.request("bob", "vm-r")
+    world.until(lambda: "undone_off" in events(world, 1), 5 * MIN)
+    world.pass_time(7 * HOUR)
+    assert tries(world) == 4 and max(world.books.moves) <= 5, "after 15 min, 1 h, 4 h"
+    assert {n.to for n in world.told(NewsKind.UNDONE)} == {"bob", "admins"}
+    assert {n.key for n in world.told(NewsKind.UNDONE)} == {"undone:1"}, "one message, edited"
+    assert {n.key for n in world.told(NewsKind.MOVE)} == {"move:1"}
+
+
+@pytest.mark.parametrize("how", ["power", "blocker", "settings", "start"])
+def test_found_off_and_refused_it_is_tried_at_once_when_something_is_otherwise(how: str) -> None:
+    world = World()
+    world.switch("vm-r", Power.OFF)
+    world.refuse[("vm-r", CallKind.CHANGE)] = ("the licence does not allow it", "")
+    world.request("bob", "vm-r")
+    world.until(lambda: "undone_off" in events(world, 1), 5 * MIN)
+    world.pass_time(MIN)
+    before = tries(world)
+    assert before == 1
+    if how == "power":
+        world.switch("vm-r", Power.ON)
+        world.pass_time(MIN)
+        world.switch("vm-r", Power.OFF)
+    elif how == "blocker":
+        world.vms["vm-r"].question = "which one?"
+        world.pass_time(3 * MIN)
+        assert tries(world) == before
+        world.vms["vm-r"].question = ""
+    elif how == "settings":
+        world.vms["vm-r"].cards.add(PCI[3])
+    else:
+        world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))
+    world.pass_time(2 * MIN)
+    assert tries(world) == before + 1
 
 
 def test_memory_goes_back_with_the_last_device() -> None:

@@ -16,6 +16,7 @@ from bot.domain import slots
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import BOT, Assignment, Books, Call, CallKind, Move, Outcome, Step, Unplaced, Wish
+from bot.domain.moves.again import told_in
 from bot.domain.news import CHANNEL, News, NewsKind
 
 

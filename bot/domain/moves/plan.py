@@ -189,11 +189,11 @@ def _in_the_way(
     if not found or seen is None:
         move = blockers.over(draft, move)
         if move.blockers or move.blocked_since is not None:
-            move = replace(move, blockers=(), blocked_since=None)
+            move = replace(move, blockers=(), blocked_since=None, afresh=move.afresh or bool(move.blockers))
             draft.put(move)
         return move
     if move.blocked_since is None:
-        move = replace(move, blocked_since=draft.now, afresh=True)
+        move = replace(move, blocked_since=draft.now)
         draft.put(move)
     lately = lately and any(blockers.mender(why) is not blockers.Mender.NOBODY for why in found)
     if blockers.lasting(seen) or not _may_heal(draft, ctx, seen, move, lately=lately):

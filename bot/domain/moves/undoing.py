@@ -124,7 +124,11 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
         tried = any(s.what in ("refused", "start_refused") for s in move.steps)
         like = likeness(ctx.sight.machine(move.machine), move.wishes) if tried else ""
         dropped = step(
-            draft, move, On.UNDONE_OFF, refused_as=like, steps=journal(move, draft.now, "undone", cards_there(draft, ctx, move))
+            draft,
+            move,
+            On.UNDONE_OFF,
+            refused_as=like,
+            steps=journal(move, draft.now, "undone", cards_there(draft, ctx, move)),
         )
         tell(draft, dropped)
         went_back(draft, dropped)

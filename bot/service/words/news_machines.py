@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.domain.blockers import Mender, named
 from bot.domain.model import Agreement, LeaseState, Move, MoveState
+from bot.domain.moves.again import next_try
 from bot.domain.moves.common import CALLED_OFF
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
@@ -634,7 +635,13 @@ def on_again(t: Telling) -> Reply:
     """It is on: what was told before is over."""
     m = t.move
     if m is not None and m.off_at is None:
-        return say(head(f"{t.vm} is on."), ln("I can see it again; it was not switched off."))
+        if m.state is MoveState.STOPPING:  # told once more when it is on again
+            return say(
+                head(f"{t.vm} goes on with its restart."),
+                ln("After its shutdown it is started again. I say here when it is on again."),
+            )
+        seen = "I can see it again; it was" if t.item.reason in ("unseen", "hidden") else "It was"
+        return say(head(f"{t.vm} is on."), ln(f"{seen} not switched off."))
     return say(head(f"{t.vm} is on again."), was_off(m, t.vm) if m is not None else None)
 
 
