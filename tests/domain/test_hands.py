@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power
+from bot.domain.moves.hands import ANEW
 from bot.domain.news import ADMINS, NewsKind
 from bot.domain.policy import Policy
 from tests.domain.world import World
@@ -299,3 +300,42 @@ def test_paused_nothing_new_is_asked_and_what_stands_says_so() -> None:
     assert asked(w, "vm-r") is CallKind.SHUTDOWN, "seen off, and nothing new asked"
     w.do(lambda d: setattr(d, "paused", ""))
     w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+
+
+def test_what_was_done_by_hand_stays_told_when_the_level_becomes_act() -> None:
+    w = world()
+    to_the_shutdown(w)
+    w.switch("vm-r", Power.OFF)
+    w.until(is_asked(w, "vm-r", CallKind.CHANGE), MIN)
+    clicks(w, "vm-r")
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.move("vm-r").state is MoveState.PROVING, MIN, FAST)
+    told = len(w.told(NewsKind.BY_HAND))
+    change_level(w, "act")
+    w.until(lambda: w.move("vm-r").state is MoveState.DONE, 25 * MIN)
+    w.pass_time(MIN)
+    after = [n.move.state for n in w.told(NewsKind.BY_HAND)[told:] if n.move]
+    assert after == [MoveState.DONE], "nothing was open: the bot did not go on with it"
+
+
+def test_what_the_bot_went_on_with_itself_is_not_told_as_done_by_hand() -> None:
+    w = world()
+    to_the_shutdown(w)
+    change_level(w, "act")
+    w.until(lambda: w.move("vm-r").state is MoveState.DONE, 25 * MIN)
+    w.pass_time(MIN)
+    last = w.told(NewsKind.BY_HAND)[-1]
+    assert last.move is not None and last.move.handed == "act" and last.move.state is not MoveState.DONE
+
+
+def test_from_watch_to_hands_what_act_would_do_is_ended_in_its_own_message() -> None:
+    w = world("watch")
+    w.request("bob", "vm-r", window="now")
+    w.until(lambda: w.told(NewsKind.BY_HAND), 5 * MIN)
+    first = w.told(NewsKind.BY_HAND)[0].key
+    change_level(w, "hands")
+    w.until(is_asked(w, "vm-r", CallKind.SHUTDOWN), 15 * MIN)
+    told = w.told(NewsKind.BY_HAND)
+    ended = [n for n in told if n.key == first][-1]
+    assert told[-1].key != first and ended.reason == ANEW

@@ -231,5 +231,12 @@ def test_pause_in_mid_move_is_told_to_the_owners_at_once() -> None:
     (told,) = world.told(NewsKind.STAYS_OFF, "bob")
     assert told.move is not None and told.move.alarmed == ("paused",) and told.move.off_at is None
     world.do(lambda d: pool.resume(d, "dana"))
+    world.round()
+    (first,) = world.told(NewsKind.ON_AGAIN, "bob")
+    assert first.move is not None and first.move.state is MoveState.STOPPING, "it still goes down: not the last word"
     at_rest(world)
-    assert world.told(NewsKind.ON_AGAIN, "bob")
+    assert len(world.told(NewsKind.ON_AGAIN, "bob")) == 2
+    last = world.told(NewsKind.ON_AGAIN, "bob")[-1]
+    assert last.key == told.key and last.move is not None and last.move.off_at is not None, (
+        "it was off, and that is said"
+    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.model import Call, CallKind, Machine, Mode, Move, MoveState, Outcome, Step, Wish, Work
+from bot.domain.model import Call, CallKind, LeaseState, Machine, Mode, Move, MoveState, Outcome, Step, Wish, Work
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.service import words
 from bot.service.ports import Code, Reply
@@ -176,3 +176,11 @@ def test_the_channel_reads_who_does_it() -> None:
     steps = (Step(w.NOW, "off"),)
     news = News(NewsKind.STAYS_OFF, w.BOB.id, move=w.move(MoveState.STARTING, call=call(CallKind.POWER_ON), off_at=w.NOW, steps=steps, alarmed=("again",)), machine=w.R)  # fmt: skip
     assert "it waits for an admin's hand" in w.text(words.news(news, WORLD, w.NOW, HANDS))
+
+
+def test_in_watch_what_is_over_is_said_as_it_is() -> None:
+    done = w.books(replace(w.MOVING, state=LeaseState.ACTIVE))
+    assert lines(told(w.move(MoveState.DROPPED), WATCH, done))[0] == "Done by hand: vm-r has its cards as planned"
+    for move in (w.move(MoveState.PLANNED, handed="idle"), w.move(MoveState.DROPPED)):
+        said = lines(told(move, WATCH))[0]
+        assert said == "Not any more: at the level act I would leave vm-r as it is now"

@@ -21,6 +21,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.news import News, NewsKind
 from bot.service import words
 from bot.service.ports import Ping, Reply, Show, When
 from tests.service import words_cases as w
@@ -252,3 +253,22 @@ def test_a_card_that_comes_back_to_where_it_was_is_said_to_go_back() -> None:
     gave = w.lease("7", w.BOB, w.R, ("T4-3",), state=LeaseState.ENDED, changed=w.NOW - 10 * w.MIN)
     said = w.text(words.move_message(w.move(MoveState.DONE), w.books(gave, w.MOVING), w.NOW, w.POLICY))
     assert said.startswith("T4-3 went back into vm-r of bob")
+
+
+def test_what_was_told_of_a_stay_is_over_in_true_words() -> None:
+    """Still to go down, never off after all, or off and on again: each is said as it is."""
+    said = {}
+    for state, off_at, cause in (
+        (MoveState.STOPPING, None, "paused"),
+        (MoveState.UNDOING, None, "paused"),
+        (MoveState.UNDOING, None, "unseen"),
+        (MoveState.PROVING, w.NOW, "paused"),
+    ):
+        move = w.move(state, off_at=off_at, steps=w.STEPS if off_at else ())
+        item = News(NewsKind.ON_AGAIN, w.BOB.id, move=move, machine=w.R, reason=cause)
+        said[state, cause] = w.text(words.news(item, w.books(), w.NOW, w.POLICY))
+    assert "goes on with its restart" in said[MoveState.STOPPING, "paused"]
+    assert "not switched off" not in said[MoveState.STOPPING, "paused"]
+    assert said[MoveState.UNDOING, "paused"].endswith("It was not switched off.")
+    assert "I can see it again; it was not switched off" in said[MoveState.UNDOING, "unseen"]
+    assert "is on again" in said[MoveState.PROVING, "paused"]

@@ -25,6 +25,9 @@ HELD_UP = timedelta(minutes=5)
 UNSEEN, HIDDEN, PAUSED, AGAIN, QUESTION = "unseen", "hidden", "paused", "again", "question"
 """Causes, as ``Move.alarmed`` keeps them; unseen: vCenter does not answer, hidden: it does, and cannot see the machine."""
 
+ON = "on:"
+"""Before a cause: its owners were told that it is over, while the shutdown that was asked for may still come."""
+
 MAY_BE_OFF = frozenset({MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING})
 """States in which a machine is off by us, or may be. Of one that is stuck its owners were told more."""
 
@@ -87,8 +90,15 @@ def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power 
 
 
 def _clear(draft: Draft, machine: Machine, move: Move) -> None:
-    """It is on: what its owners were told is not true any more."""
-    for cause in move.alarmed:
+    """It is on: what its owners were told is not true any more. While it may still go down, what they read now is not the last word:
+    the message is told again once it is on again, or stays on."""
+    told = dict.fromkeys(cause.removeprefix(ON) for cause in move.alarmed)
+    goes = move.off_at is None and move.state in (MoveState.STOPPING, MoveState.UNDOING)
+    kept = tuple(ON + cause for cause in told) if goes else ()
+    if kept == move.alarmed:
+        return
+    for cause in told:
         for to in (*machine.owners, *((ADMINS,) if cause == QUESTION else ())):
-            draft.tell(News(NewsKind.ON_AGAIN, to, key=f"off:{move.number}:{cause}", move=move, machine=machine))
-    draft.put(replace(move, alarmed=()))
+            key = f"off:{move.number}:{cause}"
+            draft.tell(News(NewsKind.ON_AGAIN, to, key=key, move=move, machine=machine, reason=cause))
+    draft.put(replace(move, alarmed=kept))

@@ -93,6 +93,8 @@ def _tell_admins(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None
     key = move.handed_key or f"hands:{move.number}"
     if announces(move) and move.last_call_for is not None:
         key = f"hands:{move.number}:{move.last_call_for.isoformat()}"  # an edit calls nobody: anew, it is a new message
+    if move.handed and key != move.handed_key and not move.handed.startswith((OVER, IDLE)):
+        draft.tell(News(NewsKind.BY_HAND, ADMINS, key=move.handed_key, move=move, machine=machine, reason=ANEW))
     move = replace(move, handed=mark, handed_key=key)
     draft.put(move)
     window = move.window or _window(draft, ctx, machine, move)
@@ -103,21 +105,30 @@ def _tell_admins(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None
 WOULD, OVER, IDLE = "would", "over", "idle"
 """How the mark of a message begins (``Move.handed``) that says what `act` would do; that all is over; that nothing is to be done for now."""
 
+ON = "seen on"
+"""How the mark ends of one that says that all was done by hand, and the machine is on again."""
+
+
+ANEW = "anew"
+"""The reason of an edit that ends an older message: a newer one of the same restart says what is to be done."""
+
 
 def _mark(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
     """What the message to the admins depends on; "" there is nothing to tell them."""
     level = ctx.policy.level
     if move.state not in OPEN_MOVE:
-        return f"{OVER} {level}" if move.handed and not move.handed.startswith(OVER) else move.handed
+        taken = move.handed == "act"  # the bot went on itself: nothing was done by hand, and that was said
+        return f"{OVER} {level}" if move.handed and not taken and not move.handed.startswith(OVER) else move.handed
     if level == "act":
-        return level if move.handed else ""
+        done = move.handed.endswith(ON)  # nothing was open by hand any more: what people did stays told
+        return level if move.handed and not done else move.handed
     if move.state is MoveState.PLANNED and level == "watch":
         return _would(draft, ctx, machine, move) or (IDLE if move.handed else "")
     ahead = announces(move)
     if move.state is MoveState.PLANNED and not ahead:
         return IDLE if move.handed else ""
     if move.state is MoveState.PROVING:
-        return f"{level} on"
+        return f"{level} {ON}"
     call = move.call.number if move.call is not None else 0
     seen = " ".join(f"{s.what}:{s.detail}" for s in move.steps)
     wishes = " ".join(f"{w.work}{w.slot}" for w in live(draft, move))

@@ -25,7 +25,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
-from bot.domain.moves.hands import IDLE, WOULD, announces
+from bot.domain.moves.hands import ANEW, IDLE, WOULD, announces
 from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
 from bot.service.words.board import paused_by
 from bot.service.words.common import Part, because, head, listed, ln, said, say, span_of, tidy
@@ -42,12 +42,16 @@ def by_hand(t: Telling) -> Reply:
     if move is None:
         return say(head(f"{t.vm} is restarted by hand"))
     what = ln(what_goes(move, t.books, t.vm, t.now), ".")
+    if t.item.reason == ANEW:
+        return say(head(f"Not any more: a newer message says what is to be done for {t.vm}"), what)
     if move.state not in OPEN_MOVE:
-        return say(head(_over(move, t.vm)), because(move.reason), what, ln("Nothing more is to be done by hand."))
+        return say(head(_over(t, move)), because(move.reason), what, ln("Nothing more is to be done by hand."))
     if t.policy.level == "act":
         return say(
             head(f"I go on with {t.vm} myself: the level is act now"), what, ln("Nothing is to be done by hand.")
         )
+    if move.handed == IDLE and t.policy.level == "watch":
+        return say(head(f"Not any more: at the level act I would leave {t.vm} as it is now"), what)
     if move.handed == IDLE:
         return say(
             head(f"Not any more, please: {t.vm} stays as it is for now"), what, ln("I say so when it is time again.")
@@ -69,10 +73,22 @@ def _on_ahead(move: Move) -> bool:
     return move.call is not None and move.call.kind is CallKind.POWER_ON
 
 
-def _over(move: Move, vm: str) -> str:
+def _over(t: Telling, move: Move) -> str:
+    vm = t.vm
     if move.state is MoveState.DONE and not move.undo:
         return f"Done by hand: {vm} {'is on again' if move.on_at is not None else 'has its cards as planned'}"
+    if move.wishes and all(_as_planned(t.books, wish) for wish in move.wishes):
+        return f"Done by hand: {vm} has its cards as planned"  # in `watch` nobody was asked, and the bot counts what it finds
+    if t.policy.level == "watch":
+        return f"Not any more: at the level act I would leave {vm} as it is now"
     return f"Not any more: the restart of {vm} by hand is called off"
+
+
+def _as_planned(books: Books, wish: Wish) -> bool:
+    lease = books.leases.get(wish.label)
+    if wish.work is Work.TAKE:
+        return lease is None or lease.state is LeaseState.ENDED
+    return lease is not None and lease.state is LeaseState.ACTIVE
 
 
 def _first(t: Telling, move: Move) -> LineOf:
