@@ -89,6 +89,8 @@ def test_the_settings_say_what_the_vcenter_shows(vcenter: Running, written: tupl
     assert raw["vcenter"]["lab"]["dynamic"] == ["t4-pool"]
     assert raw["kinds"] == {"10de:1eb8": "T4"}
     assert "grid_t4-8q" in raw["vgpu"]["profiles"]
+    assert not [p for p in raw["vgpu"]["profiles"] if p.endswith("c")], "8gb would mean two of them"
+    assert "grid_t4-8c" in text, "and the other series is named in a comment"
     assert vcenter.password not in text
     assert "gpubot doctor" in told.output
 
@@ -195,6 +197,13 @@ def test_names_from_a_vcenter_cannot_write_settings() -> None:
     assert json.dumps(lines)  # plain text
     said = [line for line in lines.splitlines() if line.startswith("/gpu")]
     assert said == [], "its name would be read as something else"
+
+
+def test_one_series_of_each_size_is_written_so_that_a_size_means_one_profile() -> None:
+    offered = ["grid_t4-16c", "grid_t4-8c", "grid_t4-8q", "grid_a100d-1-10c", "grid_a100d-1-10cme", "own-name"]
+    one, others = first._one_series(offered)
+    assert one == ["grid_a100d-1-10c", "grid_a100d-1-10cme", "grid_t4-16c", "grid_t4-8q", "own-name"]
+    assert others == {"c": ["grid_t4-8c"]}
 
 
 def test_each_line_is_understood_as_it_stands(tmp_path: Path) -> None:

@@ -302,7 +302,8 @@ def _rights(client: Client, questions: Questions, facts: VCenterFacts) -> VCente
     places = [client.content.rootFolder, *vms.values(), *(vim.HostSystem(id, client.stub) for id in sorted(cards))]
     had = privileges(client, places, questions.spare) if questions.spare else {}
     spare = tuple(p for p in questions.spare if any(marks.get(p) for marks in had.values()))
-    return replace(facts, missing={uuid: lacking for uuid, lacking in missing.items() if lacking}, spare=spare)
+    lacks = {uuid: lacking for uuid, lacking in missing.items() if lacking}
+    return replace(facts, missing=lacks, allowed=frozenset(missing.keys() - lacks.keys()), spare=spare)
 
 
 def privileges(client: Client, entities: Sequence[Ref], ids: Sequence[str]) -> dict[str, dict[str, bool]]:

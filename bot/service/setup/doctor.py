@@ -6,6 +6,7 @@ one from being made. No text that leaves here holds one of the secrets.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -95,6 +96,7 @@ def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Ca
             heard.append(one.result)
             trouble = judge_vcenter.vcenter(one.result, wanted, eyes.wall())
             fine += _fine_site(one.result, trouble)
+            fine += _fine_rights(one.result)
         found += trouble
     if slack is not None:
         trouble = slack.end(end - real())
@@ -158,13 +160,40 @@ def _fine_site(site: VCenterFacts, found: Iterable[Finding]) -> list[str]:
     return fine
 
 
+SHORT = 6
+"""Letters. What has fewer is part of other words, too."""
+
+OWN = frozenset(
+    {"certificate", "channel", "database", "gpubot", "machine", "machines", "password", "secret", "settings", "vcenter"}
+)
+"""Longer words of the findings themselves: taking one of them out everywhere would hide the finding, and tell the secret."""
+
+
+def _without(text: str, secret: str) -> str:
+    """``text`` without it. A word that a finding may hold by itself is taken out where secrets stand: in quotes, behind = or :, before @."""
+    if len(secret) >= SHORT and secret.casefold() not in OWN:
+        return text.replace(secret, "…")
+    word = re.escape(secret)
+    return re.sub(rf"(?<=[='\"]){word}(?!\w)|(?<=:){word}(?=@|$|\s|[,;)])|(?<!\w){word}(?=@)", "…", text)
+
+
+def _fine_rights(site: VCenterFacts) -> list[str]:
+    """Of how many registered machines the login may do all that the level act needs."""
+    good = len(site.allowed)
+    if not good:
+        return []
+    return [
+        f"rights: {site.user} has all that the level act needs on {good} machine{'s' if good != 1 else ''} of {site.name}"
+    ]
+
+
 def _report(found: Iterable[Finding], fine: Iterable[str], eyes: Eyes, command: str = USUAL) -> Report:
     """Sorted, with the site's own command, and without any secret."""
 
     def clean(text: str) -> str:
         text = text.replace(f"`{USUAL} ", f"`{command} ")
-        for word in sorted(eyes.secrets, key=len, reverse=True):
-            text = text.replace(word, "…") if word else text
+        for word in sorted(filter(None, eyes.secrets), key=len, reverse=True):
+            text = _without(text, word)
         return text
 
     findings = [

@@ -105,6 +105,7 @@ class VCenterFacts:
     hosts: tuple[HostFacts, ...] = ()  # those that the login sees, with GPUs or without
     attribute: str = ""  # the custom attribute that the settings name and that machines cannot have; "" all is well
     missing: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> privileges it lacks
+    allowed: frozenset[MachineId] = frozenset()  # machines on which it lacks none; registered ones alone
     spare: tuple[str, ...] = ()  # privileges that it should not have, and has somewhere
     blockers: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> why it could take no card
     advice: Mapping[MachineId, tuple[str, ...]] = field(default_factory=dict)  # machine -> what may surprise later

@@ -132,17 +132,38 @@ def _vgpu(cards: list[tuple[SeenCard, str]]) -> Rows:
     if not profiles:
         return []
     good = [p for p in profiles if vgpu.computes(p)]
+    one, others = _one_series(good)
     rows = [
         "[vgpu]  # parts of cards: people ask for one by a profile's name, or by its size: `/gpu request 8gb`",
-        f"profiles = [{', '.join(text(p) for p in good)}]  # that may be asked for; take away what is not wanted",
+        f"profiles = [{', '.join(text(p) for p in one)}]  # that may be asked for; take away what is not wanted",
     ]
+    for series, more in sorted(others.items()):
+        rows.append(f"# of the same sizes, {SERIES[series]}: {_plain(', '.join(more))}; two of one size are asked back")
     if hidden := [p for p in profiles if p not in good]:
         rows.append(f"# offered too, and without CUDA: {_plain(', '.join(hidden))}")
-    unknown = [p for p in good if vgpu.count(p, {}) == 0]
+    unknown = [p for p in one if vgpu.count(p, {}) == 0]
     if unknown:
         rows += ["", "[vgpu.counts]  # TODO: how many of each one card holds; without, none of them is given"]
         rows += [f"# {text(p)} = 1" for p in unknown]
     return rows
+
+
+SERIES = {"q": "for graphics and CUDA (NVIDIA RTX Virtual Workstation)", "c": "for CUDA alone (NVIDIA AI Enterprise)"}
+"""Of profiles that compute and are offered side by side, the one to write first; a size alone would not tell which is meant."""
+
+
+def _one_series(profiles: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """One profile a board and size, and the others of its size by their series."""
+    order = list(SERIES)
+    chosen: dict[str, str] = {}
+    others: dict[str, list[str]] = {}
+    for profile in sorted(profiles, key=lambda p: (order.index(s) if (s := p[-1:].lower()) in order else 0, p)):
+        series = profile[-1:].lower()
+        known = vgpu.is_profile(profile) and series in order
+        key = profile[:-1].lower() if known else profile
+        if chosen.setdefault(key, profile) != profile:
+            others.setdefault(series, []).append(profile)
+    return sorted(chosen.values()), others
 
 
 # ---- machines

@@ -135,11 +135,19 @@ def _rights(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
         if weigh is note:
             what += f', which level "{wanted.level}" does not need'
         found.append(weigh("rights.missing", what, todo, facts.name))
+    if facts.allowed and wanted.level != "act":
+        what = f"{facts.user} may do all that the level act needs on {_machines(facts.allowed)}: more than level {wanted.level} needs"
+        todo = "nothing, if act comes next; else give it Read-only there, until it does"
+        found.append(note("rights.more", what, todo, facts.name))
     if facts.spare:
         what = f"{facts.user} has rights that the bot never needs: {', '.join(facts.spare)}"
         todo = "give it the role of docs/vcenter-role.md instead of the one it has"
         found.append(warning("rights.spare", what, todo, facts.name))
     return found
+
+
+def _machines(some: frozenset[str]) -> str:
+    return f"{len(some)} machine{'s' if len(some) != 1 else ''}"
 
 
 # ---- hosts and cards
