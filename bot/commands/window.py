@@ -6,13 +6,15 @@ Always announced first. Without a time it says what is agreed. ``ask`` is ask me
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.domain import planner, queue, windows
 from bot.domain.errors import NotPossible, NotYours, TooLate
 from bot.domain.grammar import Bare, Heard, RefKind
 from bot.domain.leases import second_try
 from bot.domain.lifecycle import On, step
 from bot.domain.model import Agreement, Lease, LeaseState, Machine, Request, RequestState
-from bot.domain.times import Which
+from bot.domain.times import Which, WindowWish, instant_words, pattern_words
 from bot.service import words
 from bot.service.context import Context, Takes, name_of
 from bot.service.ports import Reply
@@ -46,7 +48,7 @@ def run(ctx: Context) -> Reply:
     wish = heard.window
     if "remove" in heard.flags:
         number = name_of(thing).removeprefix("#") if thing is not None else None
-        removed = _remove(ctx, machine, wish is not None and wish.pattern is not None, number)
+        removed = _remove(ctx, machine, wish, number)
         return words.unagreed(ctx.scene(), machine, removed)
     if wish is None:
         return words.windows(ctx.scene(), machine)
@@ -128,14 +130,43 @@ def _wake(ctx: Context, label: str) -> None:
             step(ctx.draft, woken, On.CHANGED, by=ctx.person.id, why=why, ask_first=False)
 
 
-def _remove(ctx: Context, machine: Machine, standing_only: bool, label: str | None) -> list[Agreement]:
-    """Take agreements back, of a number those for it alone; those by the terms stay."""
-    found = [a for a in ctx.agreements(machine) if not a.firm and (a.pattern is not None or not standing_only)]
-    found = [a for a in found if label is None or a.label == label]
-    if not found:
+def _remove(ctx: Context, machine: Machine, wish: WindowWish | None, label: str | None) -> list[Agreement]:
+    """Take agreements back: all, or those of the time that is named; of a number those for it alone. Those by the terms stay."""
+    some = [a for a in ctx.agreements(machine) if not a.firm and (label is None or a.label == label)]
+    found = [a for a in some if wish is None or _is(ctx, a, wish)]
+    if not some:
         raise NotPossible(what="window remove", why=f"no restart of {machine.name} is agreed that could be taken back")
+    if not found and wish is not None:
+        stands = [_said(ctx, a) for a in some]
+        why = f"{machine.name} may not restart then; agreed is: {', '.join(dict.fromkeys(stands))}"
+        typed = next((pattern_words(a.pattern) for a in some if a.pattern is not None), "")
+        works = " ".join(x for x in ("window", machine.name, typed, "remove") if x)
+        raise NotPossible(what=f"window {wish.echo} remove", why=why, works=works)
     windows.take_back(ctx.draft, machine, found, ctx.person.id)
     return found
+
+
+def _is(ctx: Context, agreement: Agreement, wish: WindowWish) -> bool:
+    """Whether an agreement is the one that a time names: the same pattern, in whosever zone, or the same time."""
+    if wish.which in (Which.NOW, Which.WHEN_DONE):
+        return agreement.now if wish.which is Which.NOW else agreement.when_done
+    if wish.pattern is not None or agreement.pattern is not None:
+        one, other = wish.pattern, agreement.pattern
+        return one is not None and other is not None and replace(one, zone=other.zone) == other
+    window = agreement.window
+    if window is None or wish.start is None or agreement.now or agreement.when_done:
+        return False
+    return window.start == wish.start or (window.end == wish.end and window.start <= ctx.now)
+
+
+def _said(ctx: Context, agreement: Agreement) -> str:
+    """An agreement's time, as it can be typed or told."""
+    if agreement.pattern is not None:
+        return pattern_words(agreement.pattern)
+    if agreement.window is None or agreement.now:
+        return "when done" if agreement.when_done else "now"
+    start, end = (instant_words(at, ctx.person.zone, ctx.now) for at in (agreement.window.start, agreement.window.end))
+    return f"{start} to {end}"
 
 
 def _ask_first(ctx: Context, machine: Machine) -> None:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from bot.domain import hints, phrases
-from bot.domain.errors import BadCount, Unclear, UnknownVerb
+from bot.domain.errors import BadCount, InThePast, Unclear, UnknownVerb
 from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.shapes import DayKind, Moment, Phrase, Shape, duration, may_begin, split
@@ -159,13 +159,26 @@ def hear(
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
     ear = _Ear(words, typed, _Names(kinds, machines, cards, parts), bare)
     ear.listen()
+    return _sorted(ear, because, now, zone, policy)
+
+
+def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -> Heard:
+    """What was heard, with its times read. Where words are left over, a part of what was meant may have passed: then the words are what is
+    refused, not the part."""
+    length, window = None, None
+    try:
+        length = read_length(ear.length, now, zone, policy) if ear.length else None
+        window = window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None
+    except InThePast:
+        if not ear.rest:
+            raise
     return Heard(
         count=ear.count,
         kind=ear.kind,
         machine=ear.machine,
-        length=read_length(ear.length, now, zone, policy) if ear.length else None,
+        length=length,
         length_said=ear.length_said,
-        window=window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None,
+        window=window,
         because=because,
         refs=tuple(ear.refs),
         flags=frozenset(ear.flags),

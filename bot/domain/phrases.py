@@ -249,7 +249,13 @@ def _standing(cursor: _Cursor) -> Phrase | None:
 def _named(cursor: _Cursor) -> Phrase | None:
     """Windows for once."""
     any_time = cursor.accept("any time", "anytime", "some time", "sometime")
+    start = cursor.at
+    led = cursor.accept("at")
     day = cursor.day()
+    if day is None:
+        cursor.at = start + (led and ISO.fullmatch(cursor.peek()) is not None)
+    elif led and cursor.done():
+        return None  # at fri: at what time?
     cursor.accept("only")
     for shape, words in ((Shape.AFTER, ("after", "from")), (Shape.BEFORE, ("before", "until", "by"))):
         if cursor.accept(*words):

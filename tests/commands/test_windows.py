@@ -308,3 +308,39 @@ def test_what_was_taken_back_is_not_called_agreed(house: House) -> None:
     """The answer to `remove` is about the books after it."""
     assert house.say("bob", "window vm-r nights").ok
     assert "Still agreed" not in text_of(house.say("bob", "window vm-r remove"))
+
+
+# ---- taken back: what was named, and nothing else
+
+
+def test_remove_takes_back_only_the_time_that_was_named(house: House) -> None:
+    assert house.say("bob", "window vm-r weekdays 12:00-14:00").ok
+    for other in ("nights", "weekdays 12:00-13:00", "tonight", "now", "when done", "ask"):
+        reply = house.say("bob", f"window vm-r {other} remove")
+        assert not reply.ok and "Taken back" not in text_of(reply), other
+        assert "agreed is: weekdays 12:00-14:00" in text_of(reply), text_of(reply)
+        assert "window vm-r weekdays 12:00-14:00 remove" in text_of(reply)
+    assert house.say("bob", "window vm-r tonight").ok
+    assert house.say("bob", "window vm-r tonight remove").ok
+    (left,) = [a for a in house.books.agreements.values() if a.state is AgreementState.OPEN]
+    assert left.pattern is not None
+    assert house.say("bob", "window vm-r weekdays 12-14 remove").ok
+
+
+@pytest.mark.parametrize("when", ["today", "tonight", "at 18:00", "when done", "now", "at 2026-03-28 02:30"])
+def test_each_time_can_be_taken_back_by_its_name(house: House, when: str) -> None:
+    assert house.say("bob", f"window vm-r {when}").ok
+    house.forward(2)
+    assert house.say("bob", "window vm-r nights").ok
+    assert house.say("bob", f"window vm-r {when} remove").ok
+    (left,) = [a for a in house.books.agreements.values() if a.state is AgreementState.OPEN]
+    assert left.pattern is not None
+
+
+def test_a_date_after_at_is_that_day(house: House) -> None:
+    """A time of day by itself has passed today, which is not what was said."""
+    for said in ("at 2026-03-28 02:30", "at 28 mar 02:30", "at 2026-03-28T02:30"):
+        reply = house.say("bob", f"window vm-r {said}")
+        assert reply.ok and "28 01:30" in text_of(reply), text_of(reply)
+    answer = text_of(house.say("bob", "window vm-r someday 02:30"))
+    assert "someday" in answer and "passed" not in answer
