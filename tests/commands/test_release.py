@@ -282,3 +282,23 @@ def test_extend_while_others_wait_once_and_a_day(three: House) -> None:
     assert not three.say("ada", "extend 2d").ok
     assert three.say("ada", "extend 1d").ok
     assert not three.say("ada", "extend 1h").ok
+
+
+@pytest.mark.parametrize("line", ["release now", "release all"])
+def test_given_up_while_the_machine_goes_down_for_it_the_answer_says_that_it_goes_down(house: House, line: str) -> None:
+    house.lab.stubborn.add(uuid("vm-r"))
+    assert house.say("bob", "request 1 restart now").ok
+    while not house.lab.calls:
+        house.forward(0.5, 0.5)
+    answer = text_of(house.say("bob", line))
+    assert "Nothing restarts" not in answer and "does not restart" not in answer
+    assert "vm-r is being restarted already, which cannot be called back: it comes on again unchanged." in answer
+    house.lab.vms[uuid("vm-r")].power = Power.OFF
+    house.forward(5, 0.5)
+    assert house.lab.vms[uuid("vm-r")].power is Power.ON and house.card_of("vm-r") == []
+
+
+def test_given_up_before_anything_goes_down_nothing_restarts(house: House) -> None:
+    assert house.say("bob", "request 1 restart now").ok
+    house.round()
+    assert "Nothing restarts for that." in text_of(house.say("bob", "release"))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.domain.leases import keep_offered
+from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.queue import waiters
 from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
-from bot.service.words.board import request_button
+from bot.service.words.board import request_button, taken_along
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -80,7 +81,9 @@ def released(
                 slots_of(x.slots),
                 ": no longer kept for ",
                 whose(x.person, person),
-                f"; {machine_word(scene.books, x.machine)} does not restart for {'it' if len(x.slots) == 1 else 'them'}.",
+                "; ",
+                _goes_on(scene, x)
+                or f"{machine_word(scene.books, x.machine)} does not restart for {'it' if len(x.slots) == 1 else 'them'}.",
             )
             for x in (over if returning else ())
         ],
@@ -113,7 +116,8 @@ def _released_head(
             slots_of(slots),
             f" {'is' if len(slots) == 1 else 'are'} no longer kept for ",
             Name(other) if other else "you",
-            ". Nothing restarts for that.",
+            ". ",
+            _restarts_for(scene, over),
             [" ", Name(other), " is told."] if other else "",
         )
     if len(left) == 1:
@@ -121,6 +125,27 @@ def _released_head(
             f"You left the line: #{left[0].number}, {wanted(left[0])} for {machine_word(scene.books, left[0].machine)}."
         )
     return head(f"You left the line with {count_of(len(left), 'request')}.")
+
+
+def _restarts_for(scene: Scene, over: Sequence[Lease]) -> str:
+    """What is restarted for what is no longer kept: nothing, or a machine that is going down already."""
+    going = list(dict.fromkeys(words for x in over if (words := _goes_on(scene, x))))
+    return " ".join(going) or "Nothing restarts for that."
+
+
+def _goes_on(scene: Scene, lease: Lease) -> str:
+    """That the machine of what was given up is being restarted already, and how it comes on again; "" it is not."""
+    going = [m for m in scene.books.moves.values() if m.machine == lease.machine and m.on_at is None]
+    move = next((m for m in going if m.state in UNDER_WAY and (m.was_on or m.wants_on)), None)
+    if move is None:
+        return ""
+    vm = machine_word(scene.books, lease.machine)
+    others = any(
+        w.label != lease.label and (x := scene.books.leases.get(w.label)) is not None and x.state in OPEN_LEASE
+        for w in move.wishes
+    )
+    ends = f"without {it_them(len(lease.slots))}" if others or move.undo else "unchanged"
+    return f"{vm} is being restarted already, which cannot be called back: it comes on again {ends}."
 
 
 def _sits(scene: Scene, returning: Sequence[Lease]) -> list[Part]:
@@ -148,11 +173,13 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
     move = next((m for m in scene.books.moves.values() if m.machine == lease.machine and m.state not in _PLANNED), None)
     if move is not None and (move.undo or move.state is MoveState.UNDOING):
         return None  # it was stopped, or does not work: another one is asked for
-    if move is not None:
+    if move is not None and taken_along(move, lease):
         return ["in the restart that is under way"]
     if off_now(scene.books, scene.seen, lease.machine):
         return [f"{off_when(scene.books, scene.policy)}, as {machine_word(scene.books, lease.machine)} is off"]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
+    if move is not None:  # what lets the restart be that is nearly over lets no other one be, unless it comes again
+        agreed = [a for a in agreed if a.number != move.agreement or a.pattern is not None]
     if not agreed:
         return None
     first, machine = agreed[0], scene.books.machines.get(lease.machine)
