@@ -77,7 +77,7 @@ class Promise:
     cause: str  # free_now, own_end, over_time, returning, moving, reserved, behind, aside, none
     who: PersonId = ""  # whose card decides it
     at: datetime | None = None  # the time that decides it
-    slots: tuple[SlotId, ...] = ()  # the slots counted on
+    slots: tuple[SlotId, ...] = ()  # the slots counted on; of "aside" the cards that rest
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,9 @@ class _Play:
         else:
             likely, worst = self._after_those_ahead(request)
         if len(likely) < request.count or len(worst) < request.count:
-            broken = any(c.aside for c in self._there(request.machine).cards.values() if has_kind(c, request.kind))
-            return Promise(None, None, "aside" if broken else "none")
+            there = self._there(request.machine).cards.values()
+            broken = tuple(sorted(c.name for c in there if c.aside and has_kind(c, request.kind)))
+            return Promise(None, None, "aside" if broken else "none", slots=broken)
         counted = likely[: request.count]
         last = max(counted, key=lambda f: f.likely)
         soon = max(self.now, last.likely)

@@ -21,6 +21,8 @@ from bot.domain.model import (
     Skip,
     Terms,
     Turn,
+    Wish,
+    Work,
 )
 from bot.domain.policy import IdlePolicy
 from bot.domain.strangers import Bulk, Stranger
@@ -132,7 +134,7 @@ def test_a_machine_that_is_off_is_not_asked_to_restart() -> None:
 def test_where_no_time_is_known_the_reason_is() -> None:
     asked = w.request(count=4, asked=w.NOW)
     said = w.text(words.requested(w.scene(asked, *BUSY), asked))
-    assert "I do not know, because too many cards rest" in said
+    assert "I do not know, because a card rests just now: T4-4" in said
 
 
 def test_what_stands_still_is_said() -> None:
@@ -179,9 +181,28 @@ def test_given_back_with_a_time_says_it_and_asks_nothing() -> None:
 
 
 def test_given_back_in_the_restart_that_runs() -> None:
-    running = w.move(MoveState.CHANGING, w.PYTHON)
+    running = w.move(MoveState.CHANGING, w.PYTHON, wishes=(Wish(Work.TAKE, "7b", "T4-2"),))
     said = w.text(words.released(w.scene(w.RETURNING, running), w.ADA.id, [w.RETURNING], []))
     assert "in the restart that is under way" in said and "When may" not in said
+
+
+def test_given_back_when_the_restart_that_put_it_in_is_nearly_over_it_is_for_the_next() -> None:
+    """The machine is on with the card, and only a word from inside is missing: nothing comes out in that restart."""
+    put_in = w.move(MoveState.PROVING, w.PYTHON, wishes=(Wish(Work.PUT, "7b", "T4-2"),))
+    used = w.agreement(3, w.PYTHON, w.ADA)
+    without = w.text(words.released(w.scene(w.RETURNING, put_in, used), w.ADA.id, [w.RETURNING], []))
+    assert "under way" not in without and "When may vm-python restart" in without
+    now = w.agreement(5, w.PYTHON, w.ADA, label="7b", now=True)
+    agreed = w.text(words.released(w.scene(w.RETURNING, put_in, used, now), w.ADA.id, [w.RETURNING], []))
+    assert "under way" not in agreed and "vm-python restarts now" in agreed
+
+
+def test_out_of_the_pool_after_it_was_given_back_it_is_not_said_to_stay() -> None:
+    scene = w.scene(w.RETURNING, w.lease())
+    cards = [replace(w.cards()[name], aside=w.RESTED) for name in ("T4-1", "T4-2")]
+    said = w.text(words.drained(scene, cards))
+    assert "T4-2 was given back, and comes out of vm-python first." in said
+    assert "T4-1 stays with ada and rests when given back" in said
 
 
 def test_a_card_that_never_came_is_simply_free_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.lifecycle import UNDER_WAY
-from bot.domain.model import Card, Lease, Machine, Move, Person, Request
+from bot.domain.model import Card, Lease, LeaseState, Machine, Move, Person, Request
 from bot.domain.queue import line, wanting
 from bot.service.ports import Code, LineOf, Name, Reply, When
 from bot.service.verbs import Verb
@@ -164,12 +164,20 @@ def machine_token(scene: Scene, machine: Machine, secret: str) -> Reply:
 # ---- cards -----------------------------------------------------------------------------------------------------------
 
 
+def _goes_back(lease: Lease | None) -> bool:
+    """Whether what is lent was given back already, and only sits in its machine still."""
+    return lease is not None and lease.state is LeaseState.RETURNING
+
+
 def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
     """The answer to ``drain``: the cards rest, lent ones when they come out."""
     view = View(scene.books, scene.seen, scene.now)
-    lent = [c for c in cards if view.lent(c)]
+    has_one = [c for c in cards if view.lent(c)]
+    going = [c for c in has_one if all(_goes_back(view.lease(slot)) for slot in view.taken(c))]
+    lent = [c for c in has_one if c not in going]
     reason = cards[0].aside.reason if cards and cards[0].aside is not None else ""
     many, host = len(cards) != 1, next((c.aside.host for c in cards if c.aside is not None and c.aside.host), "")
+    leaving = [x for c in going for slot in view.taken(c) if (x := view.lease(slot)) is not None]
     has = [view.lease(slot) for c in lent for slot in view.taken(c)]
     holders: list[Part] = listed(Name(p) for p in dict.fromkeys(x.person for x in has if x is not None))
     return say(
@@ -186,6 +194,14 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
             " and rests when given back. Nothing is taken out now.",
         )
         if lent
+        else None,
+        ln(
+            slots_of(c.name for c in going),
+            f" {'were' if len(going) > 1 else 'was'} given back, and {'come' if len(going) > 1 else 'comes'} out of ",
+            listed(dict.fromkeys(machine_word(scene.books, x.machine) for x in leaving)),
+            " first.",
+        )
+        if going
         else None,
         buttons=(
             button("Lend them again", f"undrain {host}")

@@ -66,6 +66,10 @@ NIGHT = 22
 """Hour at which "after 18:00" ends: a card that is likely to come later needs another answer."""
 
 
+RESTING_SHOWN = 4
+"""Cards that rest and are named as the reason of a waiting time."""
+
+
 # ---- asked ---------------------------------------------------------------------------------------------------------
 
 
@@ -262,7 +266,9 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
                 [", whose time then lasts until about", at] if at else None,
             ]
         case "aside":
-            return ["too many cards rest just now"]
+            rest: list[Part] = slots_of(promise.slots) if 0 < len(promise.slots) <= RESTING_SHOWN else []
+            many: Part = "a card rests" if len(promise.slots) == 1 else "too many cards rest"
+            return [many, " just now", [": ", rest] if rest else None]
         case "none":
             return ["I see too few cards that I may lend"]
     return ["I have too little to go by"]

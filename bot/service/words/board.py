@@ -28,6 +28,7 @@ from bot.domain.model import (
     Seen,
     SlotId,
     Turn,
+    Work,
 )
 from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
@@ -482,7 +483,7 @@ def held_up_words(books: Books, lease: Lease) -> str:
 
 def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> datetime | None:
     """By when a card that is given back is out; None: no restart is agreed, or only one "when nothing runs"."""
-    move = next((m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER), None)
+    move = _serves(books, lease)
     takes = usual(books.machines.get(lease.machine), policy)
     if move is not None and move.window is not None:
         began = [move.shutdown_at + policy.guest_shutdown + takes] if move.shutdown_at is not None else []
@@ -493,6 +494,18 @@ def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> date
 
 
 _OVER = (MoveState.DONE, MoveState.DROPPED)
+
+
+def taken_along(move: Move, lease: Lease) -> bool:
+    """Whether a restart that has begun takes a card out, or leaves it out: not if it is in, and its machine comes on with it."""
+    early = move.state in (MoveState.STOPPING, MoveState.CHANGING)
+    return any(w.label == lease.label and (w.work is Work.TAKE or early) for w in move.wishes)
+
+
+def _serves(books: Books, lease: Lease) -> Move | None:
+    """The restart that a card which is given back comes out in, planned or begun."""
+    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
+    return next((m for m in here if m.state is MoveState.PLANNED or taken_along(m, lease)), None)
 
 
 def back_words(books: Books, lease: Lease) -> list[Part]:
@@ -519,8 +532,8 @@ def comes_out_tail(
     agreed = usable(books, lease.machine, lease.label, now, policy)
     if by is not None:
         words: list[Part] = ["by ", When(by)]
-        moves = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
-        if agreed and not any(m.window is not None for m in moves):
+        move = _serves(books, lease)
+        if agreed and (move is None or move.window is None):
             words = soonest_words(agreed, now, books.machines.get(lease.machine), policy, words)
         return [f", {come} ", *words]
     if agreed:
