@@ -6,14 +6,34 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.model import Call, CallKind, LeaseState, Machine, Mode, Move, MoveState, Outcome, Step, Wish, Work
+from bot.domain.model import (
+    Call,
+    CallKind,
+    DynamicCard,
+    LeaseState,
+    Machine,
+    Mode,
+    Move,
+    MoveState,
+    Outcome,
+    Step,
+    Vgpu,
+    Wish,
+    Work,
+)
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.service import words
 from bot.service.ports import Code, Reply
+from bot.service.words import by_hand
 from tests.service import words_cases as w
 from tests.service.words_rules import check
 
 HANDS, WATCH = replace(w.POLICY, level="hands"), replace(w.POLICY, level="watch")
+ADDS = (
+    "$vm.ExtensionData.ReconfigVM((New-Object VMware.Vim.VirtualMachineConfigSpec -Property @{DeviceChange=@(1..1 | % {"
+    "New-Object VMware.Vim.VirtualDeviceConfigSpec -Property @{Operation='add'; "
+    "Device=(New-Object VMware.Vim.VirtualPCIPassthrough -Property @{Key=-$_; Backing="
+)
 WORLD = w.books(w.MOVING, w.agreement(hard=True))
 
 
@@ -87,15 +107,43 @@ def test_what_comes_out_goes_with_the_memory_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("mode", "click", "command"),
     [
-        (Mode.DYNAMIC, "Dynamic DirectPath IO 10de:1eb8, label t4-pool", ""),
+        (
+            Mode.DYNAMIC,
+            "Dynamic DirectPath IO 10de:1eb8, label t4-pool",
+            f"{ADDS}(New-Object VMware.Vim.VirtualPCIPassthroughDynamicBackingInfo -Property @{{DeviceName=''; AllowedDevice=@("
+            "New-Object VMware.Vim.VirtualPCIPassthroughAllowedDevice -Property @{VendorId=4318; DeviceId=7864}); CustomLabel='t4-pool'})})}})}))",
+        ),
         (Mode.VGPU, "NVIDIA GRID vGPU, profile T4", "govc gpu.vm.add -vm vm-r -profile T4"),
+        (
+            Mode.VGPU,
+            "NVIDIA GRID vGPU, profile T4",
+            f"{ADDS}(New-Object VMware.Vim.VirtualPCIPassthroughVmiopBackingInfo -Property @{{Vgpu='T4'}})}})}}}})}}))",
+        ),
     ],
 )
 def test_devices_that_name_no_card_are_asked_for_by_label_or_profile(mode: Mode, click: str, command: str) -> None:
     card = replace(w.cards()["T4-3"], mode=mode, ids="10de:1eb8", label="t4-pool")
     books = replace(WORLD, cards={**WORLD.cards, "T4-3": card})
     reply = told(w.move(MoveState.CHANGING, call=call(CallKind.CHANGE), off_at=w.NOW), books=books)
-    assert click in w.text(reply) and (not command or command in shell(reply))
+    assert click in w.text(reply) and command in shell(reply)
+
+
+def test_devices_that_name_no_card_come_out_by_powercli_as_many_as_are_taken() -> None:
+    pool, part = DynamicCard("10de:1eb8", "o'clock‘s"), Vgpu("grid_t4-8q")
+    lines = by_hand._by_spec([pool, part, part], [])
+    assert (
+        "? {$_.Backing.AllowedDevice.DeviceId -eq 7864 -and $_.Backing.CustomLabel -eq 'o''clock‘‘s'} | Select -First 1"
+        in lines[0]
+    )
+    assert (
+        "? {$_.Backing.Vgpu -eq 'grid_t4-8q'} | Select -First 2 | % {New-Object VMware.Vim.VirtualDeviceConfigSpec"
+        in lines[1]
+    )
+    assert "1..2 | %" in by_hand._by_spec([], [part, part])[0] and all(
+        "Operation='remove'; Device=$_" in x for x in lines
+    )
+    for line in lines:
+        assert line.count("(") == line.count(")") and line.count("{") == line.count("}")
 
 
 @pytest.mark.parametrize("name", ["x'; rm -rf ~; '", "$(reboot)", "-force", "a`b`", "‘x’", "vm r"])

@@ -80,6 +80,7 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
         (errors.Already(number=12, count=2, kind="T4"), "You are in line for 2 T4 already: #12.", ["why #12", "release #12"]),
         (errors.Already(what="T4-1"), "That is so already: T4-1.", []),
         (errors.OverCap(limit=2, have=2, what="requests in line"), "the limit is 2 requests in line a person", ["mine", "queue"]),
+        (errors.UnknownThing(what="person", text="@ada", known=()), "after their first word to me in Slack: /gpu status from them", []),
         (errors.UnknownThing(what="lease", text="#99", known=("#12",)), 'I know no card "#99".', ["mine", "queue"]),
         (
             errors.WhichThing(what="card or place in line", choices=("#7", "#12"), command="release"),

@@ -6,7 +6,9 @@ Names come from vCenter and end in somebody's shell: they are quoted here, and P
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bot.domain import slots
@@ -288,7 +290,7 @@ def _assignment(books: Books, wish: Wish) -> Assignment | None:
 
 
 def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: str) -> list[str]:
-    """PowerCLI for all that it has cmdlets for, then govc for all that it has commands for."""
+    """PowerCLI for all of it, by its cmdlets where there are any; then govc for all that it has commands for."""
     power, go = [], []
     out = [_assignment(t.books, w) for w in takes[:SHOWN]]
     into = [_assignment(t.books, w) for w in puts[:SHOWN]]
@@ -300,6 +302,7 @@ def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: s
         each = "% {Add-PassthroughDevice -VM $vm -PassthroughDevice $_}"
         power.append(f"Get-PassthroughDevice -VMHost $vm.VMHost -Type Pci | {where} | {each}")
         go.append(f"govc device.pci.add -vm {_name(t)} {' '.join(pci)}")
+    power += _by_spec(out, into)
     go += [f"govc gpu.vm.add -vm {_name(t)} -profile {shlex.quote(a.profile)}" for a in into if isinstance(a, Vgpu)]
     if out:
         go.append(f"govc device.info -vm {_name(t)} 'pcipassthrough-*'")
@@ -309,6 +312,55 @@ def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: s
         power.append(f"$vm.ExtensionData.ReconfigVM(({spec}))")
         go.append(f"govc vm.change -vm {_name(t)} -memory-pin={memory.lstrip('$')}")
     return [*power, *go]
+
+
+def _by_spec(out: Sequence[Assignment | None], into: Sequence[Assignment | None]) -> list[str]:
+    """PowerCLI for devices that name no card, for which it has no cmdlets: as the change itself, equal ones of each in one line."""
+    lines = []
+    for device, n in Counter(a for a in out if isinstance(a, DynamicCard | Vgpu)).items():
+        what = f"Backing.Vgpu -eq {_quoted(device.profile)}" if isinstance(device, Vgpu) else _is_dynamic(device)
+        found = f"$vm.ExtensionData.Config.Hardware.Device | ? {{$_.{what}}} | Select -First {n}"
+        each = _new("VirtualDeviceConfigSpec", "Operation='remove'; Device=$_")
+        lines.append(_reconfigure(f"{found} | % {{{each}}}"))
+    for device, n in Counter(a for a in into if isinstance(a, DynamicCard | Vgpu)).items():
+        card = _new("VirtualPCIPassthrough", f"Key=-$_; Backing=({_backing(device)})")
+        each = _new("VirtualDeviceConfigSpec", f"Operation='add'; Device=({card})")
+        lines.append(_reconfigure(f"1..{n} | % {{{each}}}"))
+    return lines
+
+
+def _reconfigure(changes: str) -> str:
+    return f"$vm.ExtensionData.ReconfigVM(({_new('VirtualMachineConfigSpec', f'DeviceChange=@({changes})')}))"
+
+
+def _new(kind: str, fields: str) -> str:
+    return f"New-Object VMware.Vim.{kind} -Property @{{{fields}}}"
+
+
+def _backing(device: DynamicCard | Vgpu) -> str:
+    """What stands behind the device, without any card."""
+    if isinstance(device, Vgpu):
+        return _new("VirtualPCIPassthroughVmiopBackingInfo", f"Vgpu={_quoted(device.profile)}")
+    vendor, number = _ids(device)
+    allowed = _new("VirtualPCIPassthroughAllowedDevice", f"VendorId={vendor}; DeviceId={number}")
+    label = f"; CustomLabel={_quoted(device.label)}" if device.label else ""
+    return _new("VirtualPCIPassthroughDynamicBackingInfo", f"DeviceName=''; AllowedDevice=@({allowed}){label}")
+
+
+def _is_dynamic(device: DynamicCard) -> str:
+    label = f" -and $_.Backing.CustomLabel -eq {_quoted(device.label)}" if device.label else ""
+    return f"Backing.AllowedDevice.DeviceId -eq {_ids(device)[1]}{label}"
+
+
+def _ids(device: DynamicCard) -> tuple[int, int]:
+    """Vendor and device as numbers; 0 for what is no PCI id, which fits no card."""
+    found = re.fullmatch(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})", device.ids)
+    return (int(found[1], 16), int(found[2], 16)) if found else (0, 0)
+
+
+def _quoted(text: str) -> str:
+    """One word for PowerShell, which ends a string at typographic quotes, too; each is doubled."""
+    return "'" + re.sub("(['\u2018\u2019\u201a\u201b])", r"\1\1", tidy(text, 200)) + "'"
 
 
 def _list(words: Iterable[str]) -> str:

@@ -25,12 +25,29 @@ from bot.service.words.refusals.facts import NOTHING, Facts, choice, codes, plai
 
 def unknown_thing(f: Facts, policy: Policy) -> Reply:
     """No such request, card or restart."""
+    if f.text("what") == "person":
+        return _unknown_person(f, policy)
     what, text, known = plainer(f.text("what", "thing")), f.text("text"), f.many("known")
     return no(
         head(f"I know no {what} ", ['"', said(text, 40), '"'] if text else "like that", "."),
         ln("There is ", codes(known), ".") if known else None,
         NOTHING,
         buttons=(MINE, QUEUE),
+    )
+
+
+def _unknown_person(f: Facts, policy: Policy) -> Reply:
+    """Somebody whom nothing tells yet: at the terminal Slack is not asked, so only those are found who have said something."""
+    text = f.text("text")
+    return no(
+        head("I know no person ", ['"', said(text, 40), '"'] if text else "like that", "."),
+        ln(
+            "Somebody is known after their first word to me in Slack: ",
+            command(policy, "status"),
+            " from them is enough, then this line again.",
+        ),
+        ln("Said in Slack it works at once, if you pick the name that Slack offers behind the @."),
+        NOTHING,
     )
 
 
