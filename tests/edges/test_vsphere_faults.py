@@ -567,7 +567,7 @@ def test_fault_62_a_template_that_inherited_a_card_is_a_holder(bench: Bench) -> 
         with pytest.raises(Again, match="still in the settings of vm-python"):
             bench.act("vm-r", put=(CARD_1,))
         assert bench.lab.dry_run(bench.step("vm-r", put=(CARD_1,))) == [
-            f"card {CARD_1} is in the settings of vm-python"
+            f"card {CARD_1} of esx-01 is in the settings of vm-python"
         ]
     finally:
         bench.hands.template("vm-python", False)

@@ -438,15 +438,10 @@ def difference(t: Telling) -> Reply:
 def moved_away(t: Telling) -> Reply:
     """The machine of what is lent was moved to another host than its cards are in."""
     return say(
-        head(
-            t.item.reason[:1].upper() + t.item.reason[1:] if not t.item.reason.startswith(t.vm) else t.item.reason, "."
-        ),
-        ln(f"A machine only has cards of its own host: there {t.vm} cannot work with {'them' if t.many else 'it'}."),
-        ln(
-            f"I touch nothing. {t.cards} {'stay' if t.many else 'stays'} lent to ",
-            t.holder,
-            f": moved back, {t.vm} goes on as it was. If it stays there, give {'them' if t.many else 'it'} back and ask anew.",
-        ),
+        head(f"{t.vm} was moved to another host than ", t.cards, why_tail(t.item.reason)),
+        ln(f"A machine only has cards of its own host: there it cannot work with {'them' if t.many else 'it'}."),
+        ln(f"I touch nothing, and {'they stay' if t.many else 'it stays'} lent to ", t.holder, "."),
+        ln(f"Moved back, {t.vm} goes on as before. If it is to stay there, give {_them(t)} back and ask anew."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
     )
 

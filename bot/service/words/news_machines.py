@@ -6,6 +6,7 @@ from bot.domain.blockers import Mender, named
 from bot.domain.model import Agreement, LeaseState, Move, MoveState
 from bot.domain.moves.again import next_try
 from bot.domain.moves.common import CALLED_OFF
+from bot.domain.near import may_have
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
 from bot.service.words import evidence
@@ -426,7 +427,10 @@ def undone(t: Telling) -> Reply:
     else:
         first = f"A change of {t.vm} did not work. It is as it was before"
     stays: LineOf | None = None
-    if lease is not None and lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
+    apart = lease is not None and not all(
+        may_have(t.books, lease.machine, t.books.card(s)) for s in lease.slots if s.partition(".")[0] in t.books.cards
+    )  # on another host by now: then it is reserved no longer
+    if lease is not None and not apart and lease.state in (LeaseState.RESERVED, LeaseState.MOVING):
         late: list[Part] = (
             [" until ", When(t.item.until)]
             if t.item.until is not None
@@ -538,7 +542,9 @@ def stuck(t: Telling) -> Reply:
             if t.move is not None and t.move.was_on
             else "It needs a person: please look at it in vCenter."
         ),
-        ln(
+        ln("I only watch now and do not try it: somebody has to start it in vCenter.")
+        if t.policy.level == "watch"
+        else ln(
             "I go on trying with growing pauses",
             [", next ", When(t.item.until)] if t.item.until is not None else None,
             ", without end.",
@@ -557,6 +563,8 @@ def stays_off(t: Telling) -> Reply:
         return say(head(f"{t.vm} is off longer than planned", why_tail(t.item.reason)))
     ours = m.was_on and m.off_at is not None
     at: list[Part] = ["It was switched off ", When(m.off_at), " for its restart. "] if ours and m.off_at else []
+    if t.policy.level == "watch":
+        return _stays_watched(t, m, at)
     match m.alarmed[-1:]:
         case ("paused",):
             return _stays_paused(t, at)
@@ -584,6 +592,20 @@ def stays_off(t: Telling) -> Reply:
                 ln(at, "I go on trying, and start it as soon as vCenter lets me."),
                 ln("Nothing is needed from its owners." if t.public else "Nothing is needed from you."),
             )
+
+
+def _stays_watched(t: Telling, m: Move, at: list[Part]) -> Reply:
+    """In mid-restart, and the bot only watches now."""
+    if m.off_at is None:
+        return say(
+            head(f"{t.vm} was asked to shut down, and I only watch now: once it is off, I do not start it."),
+            ln(f"Then an admin, or an owner, has to start {t.vm} in vCenter. I see that."),
+        )
+    return say(
+        head(f"{t.vm} is off, and I only watch now: I do not start it."),
+        ln(at, f"An admin, or an owner, has to start {t.vm} in vCenter. I see that."),
+        ln("The admins have what is left to be done before their eyes."),
+    )
 
 
 def _stays_paused(t: Telling, at: list[Part]) -> Reply:

@@ -1,0 +1,73 @@
+"""A machine that is on another host than what it was lent: what that means, and how it is said. Pure.
+
+A slot is of a card of one host, and a machine can only have cards of its own. Devices stay in the settings of a machine that is moved
+while it is off: a fixed one keeps its PCI address, which is another card on another host, or none; one that names no card is the new host's
+to give. Called by the rules of leases and moves wherever something would be put on, counted as lost, or taken off again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from bot.domain import slots
+from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.model import Assignment, FixedCard, Lease, LeaseState, MachineId, SlotId
+from bot.domain.sight import Sight
+from bot.domain.slots import Places
+
+SITS = frozenset({LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING})
+"""Leases whose devices may be on their machine."""
+
+
+def away(sight: Sight, lease: Lease) -> tuple[SlotId, ...]:
+    """The slots of a lease whose card is in another host than the one on which its machine is seen."""
+    return tuple(s for s in lease.slots if sight.elsewhere(s, lease.machine))
+
+
+def words(places: Places, sight: Sight, lease: Lease, away_slots: Iterable[SlotId]) -> str:
+    """The reason, for people: ``vm-r is on esx-02 now, and T4-1 is in esx-01``."""
+    known, seen = places.machines.get(lease.machine), sight.machine(lease.machine)
+    name = seen.name if seen is not None else known.name if known is not None else "its machine"
+    names = sorted(away_slots)
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    at = sight.host_name(lease.machine) or "another host"
+    return (
+        f"{name} is on {at} now, and {listed} {'is' if len(names) == 1 else 'are'} in {sight.card(names[0]).host_name}"
+    )
+
+
+def carried(places: Places, sight: Sight, lease: Lease, slot: SlotId) -> bool:
+    """Whether the device of a slot is in the settings of its machine though that is on another host: the fixed one of that address; of
+    those that name no card as many as there are beyond what its other leases have."""
+    seen = sight.machine(lease.machine)
+    if seen is None or not sight.elsewhere(slot, lease.machine):
+        return False
+    device = slots.assignment(places, slot, lease.kind)
+    if isinstance(device, FixedCard):
+        return device.pci in seen.cards
+    mine: list[tuple[str, SlotId]] = []
+    kept = 0
+    for other in places.leases.values():
+        if other.machine != lease.machine or other.state not in OPEN_LEASE:
+            continue
+        same = [s for s in other.slots if slots.assignment(places, s, other.kind) == device]
+        if other.state is lease.state:
+            mine += [(other.label, s) for s in same]
+        elif other.state is LeaseState.ACTIVE:
+            kept += len(same)
+    rank = sorted({*mine, (lease.label, slot)}).index((lease.label, slot))
+    return rank < Counter[Assignment](seen.unplaced)[device] - kept
+
+
+def brought(places: Places, sight: Sight, machine: MachineId) -> bool:
+    """Whether a machine has something in its settings that it was lent on another host: it is no stranger's."""
+    return any(
+        carried(places, sight, lease, slot)
+        for lease in places.leases.values()
+        if lease.machine == machine and lease.state in SITS
+        for slot in away(sight, lease)
+    )
+
+
+__all__ = ["away", "brought", "carried", "words"]
