@@ -188,7 +188,7 @@ def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
         return None
     lock = True if put else None
     host = moves.host_of(books, (w for w in wanted if w.work is Work.PUT))
-    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, host, lock)
+    return LabStep(machine.vcenter, machine.uuid, CallKind.CHANGE, put, take, seen.unplaced, lock, host=host)
 
 
 def on_the_way(books: Books, move: Move, sight: Sight) -> frozenset[str]:
@@ -209,7 +209,7 @@ def _lab_step(order: moves.Order) -> LabStep:
         order.put,
         order.take,
         order.had,
-        order.host,
         order.lock_memory,
         order.reservation_mb,
+        order.host,
     )

@@ -334,9 +334,9 @@ class LabStep:
     put: tuple[Assignment, ...] = ()  # devices to put on (CHANGE)
     take: tuple[Assignment, ...] = ()  # devices to take off (CHANGE)
     had: tuple[Unplaced, ...] = ()  # devices naming no card that the machine had when this was decided (CHANGE)
-    host: str = ""  # id of the host whose cards are put on: with the VM on another one it is refused; "" wherever it is (CHANGE)
     lock_memory: bool | None = None  # CHANGE: memory lock wanted afterwards; None leave (True with the first card)
     reservation_mb: int | None = None  # CHANGE: reservation to go back to when the lock is lifted
+    host: str = ""  # id of the host whose cards are put on: with the VM on another one it is refused; "" wherever it is (CHANGE)
 
     @property
     def put_pci(self) -> tuple[str, ...]:

@@ -604,3 +604,25 @@ def test_fault_64_an_assignment_is_exactly_one_of_three_and_means_something(benc
     add = vim.vm.device.VirtualDeviceSpec(operation="add", device=device)
     with pytest.raises(change.ForeignFieldError):
         change.guard(vim.vm.ConfigSpec(deviceChange=[add]))
+
+
+def test_no_card_of_one_host_is_put_on_a_machine_that_is_on_another_by_then() -> None:
+    second = replace(host("fixed", "vgpu", name="esx-02"), vms=(), template="")
+    with stand_in(replace(RIG, hosts=(host("fixed", "vgpu"), second)), foreign_s=0.3, task_s=5) as two:
+        home = next(m.host for m in two.lab.look().machines if m.name == "vm-r")
+        for one in (FixedCard(CARD_1), HALF):
+            step = two.step("vm-r", put=(one,), host=home, lock_memory=True)
+            assert two.lab.dry_run(step) == []
+            two.hands.migrate("vm-r", "esx-02")
+            assert two.lab.dry_run(step) == ["vm-r is on esx-02 now, and what it is to get is in esx-01"]
+            with pytest.raises(Again, match="vm-r is on another host by now than its card is in"):
+                two.lab.act(step)
+            two.hands.migrate("vm-r", "esx-01")
+            two.lab.act(step)
+            two.hands.migrate("vm-r", "esx-02")
+            with pytest.raises(Again, match="another host"):  # that it has the address already is no success there
+                two.lab.act(step)
+            two.act("vm-r", take=(one,), lock_memory=False)  # and off again wherever it is
+            assert not two.seen("vm-r").devices
+            two.hands.migrate("vm-r", "esx-01")
+        assert len(two.journal("card on")) == len(two.journal("card off")) == 2

@@ -44,9 +44,9 @@ class Order:
     put: tuple[Assignment, ...] = ()  # devices to put on
     take: tuple[Assignment, ...] = ()  # devices to take off
     had: tuple[Unplaced, ...] = ()  # devices naming no card that the machine had when this was decided
-    host: str = ""  # id of the host whose cards are put on: the machine must be there; "" wherever it is
     lock_memory: bool | None = None  # memory lock wanted afterwards; None: leave it
     reservation_mb: int | None = None  # reservation to go back to when the lock is lifted
+    host: str = ""  # id of the host whose cards are put on: the machine must be there; "" wherever it is
 
 
 def call(
@@ -121,7 +121,7 @@ def step_of(books: Books | Draft, move: Move) -> Order:
         lock = True
     elif c.empties and machine.lock_before is not None:
         lock, back = machine.lock_before, machine.reservation_before
-    return Order(machine.vcenter, machine.uuid, c.kind, put, take, c.had, host_of(books, c.puts), lock, back)
+    return Order(machine.vcenter, machine.uuid, c.kind, put, take, c.had, lock, back, host_of(books, c.puts))
 
 
 def host_of(books: Books | Draft, puts: Iterable[Wish]) -> str:
