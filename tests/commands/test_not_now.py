@@ -252,8 +252,9 @@ def test_said_twice_while_it_shuts_down_it_leaves_the_night_alone(house: House) 
     says = announced(house)
     while not house.lab.calls:
         house.forward(0.5, 0.5)
-    for line in (says, says, says.replace("notnow vm-r", "stop")):
-        assert "cannot be called back" in text_of(house.say("bob", line))
+    assert "cannot be called back" in text_of(house.say("bob", says))
+    for who, line in (("bob", says), ("ada", says), ("ada", says.replace("notnow vm-r", "stop"))):
+        assert "it is stopped already" in text_of(house.say(who, line))
     assert all(not a.skips for a in house.books.agreements.values() if a.pattern is not None)
 
 

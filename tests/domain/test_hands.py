@@ -339,3 +339,21 @@ def test_from_watch_to_hands_what_act_would_do_is_ended_in_its_own_message() -> 
     told = w.told(NewsKind.BY_HAND)
     ended = [n for n in told if n.key == first][-1]
     assert told[-1].key != first and ended.reason == ANEW
+
+
+@pytest.mark.parametrize("at", [MoveState.CHANGING, MoveState.STARTING])
+def test_begun_at_act_and_only_watched_then_its_owners_hear_that_nobody_starts_it(at: MoveState) -> None:
+    w = world("act")
+    w.request("bob", "vm-r", 1, "now")
+    w.until(lambda: bool(w.books.moves) and w.move("vm-r").state is at, timedelta(minutes=20), FAST)
+    change_level(w, "watch")
+    w.vms["vm-r"].power = Power.OFF
+    w.pass_time(30 * MIN)
+    assert w.vms["vm-r"].power is Power.OFF
+    told = w.told(NewsKind.STAYS_OFF, "bob")
+    assert [n.key for n in told] == ["off:1:watching"], "once, and nothing else"
+    assert told[0].move is not None
+    change_level(w, "act")
+    w.pass_time(MIN)
+    assert len(w.told(NewsKind.STAYS_OFF, "bob")) == 2, "edited: the bot goes on"
+    w.until(lambda: w.vms["vm-r"].power is Power.ON, 10 * MIN)

@@ -272,3 +272,19 @@ def test_what_was_told_of_a_stay_is_over_in_true_words() -> None:
     assert said[MoveState.UNDOING, "paused"].endswith("It was not switched off.")
     assert "I can see it again; it was not switched off" in said[MoveState.UNDOING, "unseen"]
     assert "is on again" in said[MoveState.PROVING, "paused"]
+
+
+@pytest.mark.parametrize("state", [MoveState.STOPPING, MoveState.CHANGING, MoveState.STARTING, MoveState.STUCK])
+def test_a_restart_that_was_begun_and_is_only_watched_now_promises_nothing(state: MoveState) -> None:
+    off = None if state is MoveState.STOPPING else w.NOW
+    move = replace(w.move(state), was_on=True, shutdown_at=w.NOW, off_at=off, on_at=None)
+    for kind in (NewsKind.STAYS_OFF, NewsKind.STUCK):
+        news = News(kind, w.BOB.id, move=replace(move, alarmed=("again",)), machine=w.R)
+        for level in ("watch", "act"):
+            policy = replace(w.POLICY, level=level)
+            said = w.text(words.news(news, w.books(move), w.NOW, policy))
+            said += w.text(words.move_message(move, w.books(move), w.NOW, policy))
+            promises = [
+                x for x in ("is started again", "go on trying", "Nothing is needed", "start it as") if x in said
+            ]
+            assert ("I only watch now" in said) is (level == "watch") and bool(promises) is (level == "act"), said

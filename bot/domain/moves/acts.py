@@ -76,7 +76,10 @@ def not_now(
 
 def _said_before(draft: Draft, machine: Machine, move: Move, by: PersonId, policy: Policy) -> SaidBefore | Move | None:
     """What was said already of the time that a restart had; None: nothing. Another owner's word is written down beside the first: it puts
-    nothing more off, and stands if the first is taken back."""
+    nothing more off, and stands if the first is taken back.
+
+    :raises TooLate: the machine is going down already, and comes on again for what was said
+    """
     anew = move.last_call is not None and move.last_call >= move.changed
     at = move.last_call_for or move.called_off_for
     if move.state is MoveState.UNDOING and not anew:
@@ -91,7 +94,7 @@ def _said_before(draft: Draft, machine: Machine, move: Move, by: PersonId, polic
         return None
     windows.say_too(draft, machine, by, said[0].window)
     if move.state is MoveState.UNDOING and not anew:
-        return move
+        raise _too_late(move)
     return SaidBefore(said[0].window, tuple(dict.fromkeys(no.by for no in said)))
 
 

@@ -25,6 +25,9 @@ HELD_UP = timedelta(minutes=5)
 UNSEEN, HIDDEN, PAUSED, AGAIN, QUESTION = "unseen", "hidden", "paused", "again", "question"
 """Causes, as ``Move.alarmed`` keeps them; unseen: vCenter does not answer, hidden: it does, and cannot see the machine."""
 
+WATCHING = "watching"
+"""The bot only watches now: what it had begun is finished by people."""
+
 ON = "on:"
 """Before a cause: its owners were told that it is over, while the shutdown that was asked for may still come."""
 
@@ -42,6 +45,8 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
         if move.alarmed:
             _clear(draft, machine, move)
         return
+    if WATCHING in move.alarmed and ctx.policy.level != "watch":
+        move = _goes_on(draft, machine, move)
     cause = _cause(draft, ctx, machine, move, power)
     if cause == UNSEEN and ctx.sight.complete(machine.vcenter):
         cause = HIDDEN
@@ -55,6 +60,16 @@ def watch(draft: Draft, ctx: Round, machine: Machine, number: int) -> None:
         news = News(NewsKind.STAYS_OFF, to, key=f"off:{number}:{cause}", move=move, machine=machine, reason=reason)
         draft.tell(news)
     tell(draft, move)
+
+
+def _goes_on(draft: Draft, machine: Machine, move: Move) -> Move:
+    """The bot acts again, or asks people to: what was told of watching is not true any more."""
+    move = replace(move, alarmed=tuple(ON + cause if cause == WATCHING else cause for cause in move.alarmed))
+    draft.put(move)
+    for to in machine.owners:
+        key = f"off:{move.number}:{WATCHING}"
+        draft.tell(News(NewsKind.STAYS_OFF, to, key=key, move=move, machine=machine))
+    return tell(draft, move)
 
 
 def _looked(draft: Draft, number: int, power: Power | None) -> Move:
@@ -74,6 +89,8 @@ def _cause(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power 
     if not (move.was_on or move.wants_on):
         return ""
     off = move.off_at is not None
+    if ctx.policy.level == "watch" and move.on_at is None:
+        return WATCHING
     if draft.paused and (off or move.shutdown_at is not None) and move.state in MAY_BE_OFF | {MoveState.STUCK}:
         return PAUSED
     if move.state not in MAY_BE_OFF:

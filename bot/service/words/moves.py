@@ -229,6 +229,7 @@ def tried(move: Move) -> bool:
 
 
 def _state_words(move: Move, books: Books, machine: Machine | None, now: datetime, policy: Policy) -> list[Part]:
+    watched = policy.level == "watch"
     match move.state:
         case MoveState.PLANNED:
             at = move.window.start if move.window is not None else move.last_call_for
@@ -237,6 +238,8 @@ def _state_words(move: Move, books: Books, machine: Machine | None, now: datetim
             return [", on again, being checked"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING if held_up(move, books, ""):
             return [", held up"]
+        case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING | MoveState.UNDOING if watched:
+            return [": left as it is, I only watch now"]
         case MoveState.STOPPING | MoveState.CHANGING | MoveState.STARTING if (
             move.call is not None and move.call.by_hand
         ):
@@ -444,6 +447,8 @@ def _waits(
 ) -> list[LineOf | None]:
     """What is waited for, until when, and what happens if it does not come."""
     call = move.call
+    if policy.level == "watch" and move.on_at is None and move.state in (*UNDER_WAY_WORDS, MoveState.STUCK):
+        return [_reason(move), ln("⚠️ ", _watched(move, vm))]
     if move.state in UNDER_WAY_WORDS and (held := held_up(move, books, vm)) is not None:
         return [_reason(move) if move.state is MoveState.UNDOING else None, ln("⚠️ ", held)]
     trouble = because(call.reason, "Last try: ") if call is not None and call.goes_again else None
@@ -485,6 +490,16 @@ def _waits(
             return [_reason(move), ln("It needs a person; owners and admins are told. I go on trying.")]
         case MoveState.DONE | MoveState.DROPPED:
             return [_reason(move), _end(move, vm)]
+
+
+def _watched(move: Move, vm: str) -> str:
+    """What becomes of a restart that has begun while the bot only watches: nothing by itself."""
+    if move.was_on is False and not move.wants_on:
+        return f"I only watch now: the cards of {vm} are left as they are, and it stays off."
+    start = f"an admin, or its owner, has to start {vm} in vCenter"
+    if move.off_at is None:
+        return f"I only watch now: if {vm} shuts down, I do not start it; {start}."
+    return f"I only watch now and do not start {vm}: {start}."
 
 
 def _hands(move: Move, vm: str) -> LineOf | None:
