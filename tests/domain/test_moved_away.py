@@ -73,7 +73,8 @@ class TwoHosts(World):
         here = self.on.get(next(v.name for v in self.vms.values() if v.uuid == move.machine), "host-1")
         assert all(self.books.card(w.slot).host == here for w in call.puts), f"{call.puts} put on a machine of {here}"
         if call.takes and here == "host-2":
-            assert all(self.books.leases[w.label].active_since is None for w in call.takes)
+            leases = [self.books.leases[w.label] for w in call.takes]
+            assert all(x.active_since is None or x.state is LeaseState.RETURNING for x in leases)
             return
         super().permitted(move, call)
 
@@ -199,3 +200,16 @@ def test_an_active_lease_is_not_lost_when_its_machine_is_moved_and_goes_on_when_
     world.pass_time(HOUR)
     assert world.lease(lease.label).state is LeaseState.ACTIVE and world.lease(lease.label).missing == 0
     assert len(world.told(NewsKind.MOVED_AWAY)) == 2
+
+
+def test_given_back_on_another_host_it_comes_off_by_its_address_before_it_is_said_to_be_out() -> None:
+    world = TwoHosts()
+    lease = world.give("vm-r", ("T4-1",), "3d")
+    world.switch("vm-r", Power.OFF)
+    world.migrate("vm-r")
+    world.pass_time(LOOKS)
+    world.release("bob", lease.label)
+    world.until(lambda: world.lease(lease.label).state is LeaseState.ENDED, HOUR)
+    assert not world.vms["vm-r"].cards and len(world.told(NewsKind.ENDED, "bob")) == 1
+    world.pass_time(HOUR)
+    assert not world.told(NewsKind.STRANGER) and world.vms["vm-r"].power is Power.OFF

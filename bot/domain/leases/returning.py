@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import windows
+from bot.domain.away import carried
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, all_taken_off, fresh, others_wait, under_way, watch_window
 from bot.domain.leases.ends import HANDED_ON, end, split
@@ -22,7 +23,9 @@ def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
         return
     lease = remaining
     known = fresh(draft, ctx.sight, lease.machine) and ctx.sight.machine(lease.machine) is not None
-    if known and (all(ctx.sight.clean(s) for s in lease.slots) or all_taken_off(draft, lease)):
+    brought = any(carried(draft, ctx.sight, lease, s) for s in lease.slots)  # to another host, in its settings
+    clean = all(ctx.sight.clean(s) for s in lease.slots) and not brought
+    if known and (clean or all_taken_off(draft, lease)):
         ended = end(draft, lease, On.CLEAN, lease.reason, by=lease.ended_by)
         machine = draft.machines.get(lease.machine)
         news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)
@@ -62,7 +65,7 @@ def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
         or _has_firm(draft, lease.machine)
     ):
         return
-    if not any(ctx.sight.there(s, lease.machine) for s in lease.slots):
+    if not any(ctx.sight.there(s, lease.machine) or carried(draft, ctx.sight, lease, s) for s in lease.slots):
         return  # no restart of its machine would help, or it cannot be seen
     machine = draft.machines[lease.machine]
     agreement: Agreement = windows.firm_night(draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label)

@@ -124,7 +124,10 @@ def wishes(draft: Draft, sight: Sight, machine: Machine) -> tuple[Wish, ...]:
         if lease.state is LeaseState.RESERVED:
             found += [Wish(Work.PUT, label, s) for s in lease.slots]
         elif lease.state is LeaseState.RETURNING:
-            found += [Wish(Work.TAKE, label, s) for s in lease.slots if sight.there(s, machine.uuid) is not False]
+            on = [
+                s for s in lease.slots if sight.there(s, machine.uuid) is not False or carried(draft, sight, lease, s)
+            ]
+            found += [Wish(Work.TAKE, label, s) for s in on]
         elif lease.state is LeaseState.MOVING and not under_way(draft, machine.uuid):
             # It sits in a machine that is off: a start asked by its owner has to prove it, or take it off again.
             open_move, elsewhere = _open(draft, machine), away(sight, lease)
