@@ -377,6 +377,8 @@ def _untouched(t: Telling) -> LineOf | None:
     move = max(mine, key=lambda m: m.number, default=None)
     if move is None or (move.off_at is None and move.state not in UNDER_WAY):
         return ln(f"{t.vm} was left as it was.")
+    if t.policy.level == "watch" and move.state in UNDER_WAY and move.on_at is None:
+        return ln(f"{t.vm} was asked to shut down for it; I only watch now, so somebody has to start it in vCenter.")
     if move.off_at is None:
         return ln(f"{t.vm} was asked to shut down for it; it is started again as soon as it is off.")
     if move.state in UNDER_WAY and move.on_at is None:
