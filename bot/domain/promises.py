@@ -114,7 +114,8 @@ def promise(
 class Promises(Mapping[int, Promise]):
     """The promises of everybody in line, by number of the request; each is made when it is asked for.
 
-    The books are looked at then, so they must not change meanwhile: give it frozen ones.
+    The books are looked at then, so they must not change meanwhile: give it frozen ones. At the level `watch` nobody restarts anything
+    by the clock, so there are none.
     """
 
     def __init__(
@@ -128,9 +129,12 @@ class Promises(Mapping[int, Promise]):
         """See :func:`promise`."""
         self._books, self._play = books, _Play(books, now, policy, zone_of, sight)
         self._made: dict[int, Promise] = {}
+        self._watches = policy.level == "watch"
 
     def __getitem__(self, number: int) -> Promise:
-        """Raises KeyError for what does not wait."""
+        """Raises KeyError for what does not wait, and for all at the level `watch`."""
+        if self._watches:
+            raise KeyError(number)
         if number not in self._made:
             request = self._books.requests[number]
             if request.state not in WAITING:
@@ -140,11 +144,11 @@ class Promises(Mapping[int, Promise]):
 
     def __iter__(self) -> Iterator[int]:
         """In the order of the line."""
-        return (request.number for request in line(self._books))
+        return (request.number for request in (() if self._watches else line(self._books)))
 
     def __len__(self) -> int:
         """How many wait."""
-        return len(line(self._books))
+        return 0 if self._watches else len(line(self._books))
 
 
 @dataclass

@@ -33,6 +33,7 @@ from bot.service.words.common import (
     tidy,
     typeable,
     wanted,
+    watching,
 )
 
 MACHINES_SHOWN = 15
@@ -54,7 +55,8 @@ def machine_added(scene: Scene, machine: Machine) -> Reply:
     """The answer to ``machine add``."""
     return say(
         head(f"{name_of(machine)} is known now; it belongs to ", _owners(machine), "."),
-        ln("I may put cards in and take them out, in restarts that an owner agreed to. Nothing is restarted now."),
+        watching(scene.policy)
+        or ln("I may put cards in and take them out, in restarts that an owner agreed to. Nothing is restarted now."),
         ln(
             "To let it report what runs inside, give its agent a token: ",
             command(scene.policy, f"machine token{typeable(machine)}"),

@@ -20,6 +20,7 @@ from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
+    BY_HAND,
     MINE,
     Part,
     Scene,
@@ -30,6 +31,7 @@ from bot.service.words.common import (
     command,
     ended_work,
     head,
+    i_say_so,
     it_is,
     it_them,
     it_they,
@@ -50,7 +52,9 @@ from bot.service.words.common import (
     usable,
     usual_words,
     wanted,
+    watching,
     window_button,
+    window_words,
 )
 from bot.service.words.hindrances import hindrances
 from bot.service.words.kinds import counted, kinds_there, size_words, typed
@@ -290,6 +294,14 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     free = promise is not None and promise.cause == "free_now"
     when = f"{vm} restarts" if free else f"When {them} {come}, {vm} restarts"
     is_ = "it is" if request.count == 1 else "they are"
+    if scene.policy.level == "watch":
+        return [
+            ln(
+                f"Once {'it is' if request.count == 1 else 'they are'} in, {is_} ",
+                end,
+                f". Until then {vm} works as it is.",
+            )
+        ]
     takes = usual_words(machine, scene.policy)
     meanwhile = f"Until then {vm} works as it is."
     if comes_on(scene.books.moves.values(), request.machine):
@@ -335,8 +347,8 @@ def standing_still(scene: Scene) -> list[LineOf]:
     lines = []
     if scene.books.paused:
         lines.append(ln(Bold("Paused:"), " nothing restarts until an admin resumes. Your place counts all the same."))
-    if scene.policy.level == "watch":
-        lines.append(ln("I only watch here and restart nothing: an admin puts cards in and out by hand, and I check."))
+    if (only := watching(scene.policy)) is not None:
+        lines.append(only)
     elif scene.policy.level == "hands":
         lines.append(ln("Restarts are made by hand here: at the agreed time an admin does it, and I check each step."))
     if scene.seen is None:
@@ -358,6 +370,8 @@ def _asks(
     vm = name_of(machine)
     if is_off(scene, request):
         return ln("There is nothing to do for you.")
+    if scene.policy.level == "watch":
+        return ln("What you say about restarts is kept, and used when I may restart something.")
     if agreed is not None:
         return ln(
             Bold(f"Agreed: {vm} may restart"),
@@ -392,6 +406,8 @@ def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None,
 
     A time to come and "when nothing runs" are told together, whichever of them ``agreed`` is. ``label``: the number that it is told of.
     """
+    if scene.policy.level == "watch":
+        return [BY_HAND] if agreed.now else [window_words(agreed), ", by an admin's hand"]
     waits = promise is not None and promise.cause != "free_now"
     coming = any(h.label == agreed.label and h.turn is Turn.NEXT for h in scene.books.holds)
     request = scene.books.requests.get(int(agreed.label)) if agreed.label.isdecimal() else None
@@ -513,7 +529,7 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
         else None,
         ended_work(scene, agreed),
         evidence.open_there(scene, agreed),
-        ln(f'I say so {before(scene, agreed)} before; one "not now" leaves it on.'),
+        ln(i_say_so(scene.policy, f'I say so {before(scene, agreed)} before; one "not now" leaves it on.')),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
         *hindrances(scene, taken.machine, taken.label),
         *standing_still(scene),

@@ -14,6 +14,7 @@ from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import request_button, taken_along
 from bot.service.words.common import (
+    BY_HAND,
     MINE,
     QUEUE,
     Part,
@@ -25,6 +26,7 @@ from bot.service.words.common import (
     count_of,
     ended_work,
     head,
+    i_say_so,
     it_is,
     it_them,
     it_they,
@@ -177,6 +179,8 @@ def comes_out_words(scene: Scene, lease: Lease) -> list[Part] | None:
         return ["in the restart that is under way"]
     if off_now(scene.books, scene.seen, lease.machine):
         return [f"{off_when(scene.books, scene.policy)}, as {machine_word(scene.books, lease.machine)} is off"]
+    if scene.policy.level == "watch":
+        return [BY_HAND]
     agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)
     if move is not None:  # what lets the restart be that is nearly over lets no other one be, unless it comes again
         agreed = [a for a in agreed if a.number != move.agreement or a.pattern is not None]
@@ -207,7 +211,7 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
                 ln(
                     f"{name_of(machine)} restarts ",
                     words,
-                    f", and is off for {usual_words(machine, scene.policy)}. I say so before.",
+                    f", and is off for {usual_words(machine, scene.policy)}. {i_say_so(scene.policy)}".rstrip(),
                 )
             )
             agreed = usable(scene.books, lease.machine, lease.label, scene.now, scene.policy)

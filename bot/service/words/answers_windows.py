@@ -14,6 +14,7 @@ from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.answers import agreed_when, before, clock_change, ends_of, restart_buttons, standing_still
 from bot.service.words.common import (
+    BY_HAND,
     MINE,
     Part,
     Scene,
@@ -23,6 +24,7 @@ from bot.service.words.common import (
     count_of,
     ended_work,
     head,
+    i_say_so,
     label_ref,
     listed,
     ln,
@@ -45,7 +47,7 @@ from bot.service.words.common import (
     window_button,
     window_words,
 )
-from bot.service.words.hindrances import hindrances
+from bot.service.words.hindrances import hindrances, in_the_way
 from bot.service.words.news_line import give_buttons
 
 
@@ -66,6 +68,8 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
             f"{vm} is off now: what is agreed with you is changed without a restart. The time is for when it is on again."
         )
         if off_now(scene.books, scene.seen, agreement.machine)
+        else ln("It is kept, and used when I may restart something.")
+        if scene.policy.level == "watch"
         else ln(
             f"It is off for {usual_words(machine, scene.policy)}. I say so {before(scene, agreement)} before; any owner can then say not now."
         ),
@@ -169,15 +173,15 @@ def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Re
     vm = name_of(machine)
     left = open_agreements(scene.books, machine.uuid)
     running = any(m.machine == machine.uuid and m.state is MoveState.STOPPING for m in scene.books.moves.values())
+    watched = scene.policy.level == "watch"
+    again = "I only watch now: somebody has to start it" if watched else "It is started again at once, unchanged"
     return say(
         head(
             f"Taken back: {vm} no longer restarts ",
             window_words(removed[0]) if len(removed) == 1 else f"at {count_of(len(removed), 'agreed time')}",
             ".",
         ),
-        ln(f"{vm} is just shutting down; that cannot be called back. It is started again at once, unchanged.")
-        if running
-        else None,
+        ln(f"{vm} is just shutting down; that cannot be called back. {again}.") if running else None,
         ln("Still agreed: ", window_words(left[0]), f" and {len(left) - 1} more." if len(left) > 1 else ".")
         if left
         else ln("No other time is agreed."),
@@ -233,6 +237,8 @@ def windows(scene: Scene, machine: Machine) -> Reply:
         first = head(f"{vm} may restart ", soonest_words(useful, scene.now, machine, scene.policy, next_one), ".")
     else:
         first = head(f"{vm} may restart now, until ", When(coming[1].end), ".")
+    if found and scene.policy.level == "watch":
+        first = head(f"{vm} restarts {BY_HAND}; these times are kept for when I may restart it.")
     return say(
         first,
         *[_listed(a) for a in found[:6]],
@@ -340,8 +346,10 @@ def _said_before(scene: Scene, machine: Machine, said: SaidBefore) -> Reply:
 def stopped(scene: Scene, move: Move) -> Reply:
     """The answer to ``stop m7``, and to ``notnow``, once the shutdown is written down."""
     vm = machine_word(scene.books, move.machine)
+    watched = scene.policy.level == "watch"
+    again = "I only watch now: somebody has to start it" if watched else "It is started again as soon as it is off"
     return say(
-        head(f"Too late to leave {vm} on: it is shutting down. It is started again as soon as it is off."),
+        head(f"Too late to leave {vm} on: it is shutting down. {again}."),
         ln(f"A shutdown cannot be called back. Nothing is changed: {vm} keeps its cards as they are."),
         ln("What it was for stays asked for; you are asked for another time."),
         buttons=(MINE,),
@@ -358,7 +366,9 @@ def nothing_restarts(scene: Scene, machine: Machine) -> Reply:
     firm = coming is not None and coming[0].firm
     return no(
         head(f"Nothing is restarting: {vm} is not being shut down, and no restart of it is announced."),
-        ln(f"Agreed: {vm} may restart ", when, ". I say so before.") if when else ln("No time is agreed for it."),
+        ln(f"Agreed: {vm} may restart ", when, ". ", i_say_so(scene.policy))
+        if when
+        else ln("No time is agreed for it."),
         ln('"Not now" does not move that time.') if firm else None,
         ln("Nothing was changed."),
         buttons=(
@@ -389,8 +399,14 @@ def started(scene: Scene, machine: Machine) -> Reply:
     """The answer to ``start``: the power-on is asked for."""
     vm = name_of(machine)
     held = [x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.MOVING]
+    way = in_the_way(scene, machine.uuid)
     return say(
-        head(f"{vm} is started with the next round, in a few seconds."),
+        head(f"{vm} is started {BY_HAND}: please ask one, or start it in vCenter.")
+        if scene.policy.level == "watch"
+        else head(f"{vm} is started as soon as nothing is in the way any more.")
+        if way
+        else head(f"{vm} is started with the next round, in a few seconds."),
+        *way,
         ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when that is seen to work.")
         if held
         else None,

@@ -37,6 +37,7 @@ from bot.domain.sight import Sight
 from bot.domain.slots import has_kind, parts, size_of
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
+    BY_HAND,
     HELP,
     MINE,
     NO_PROMISES,
@@ -527,6 +528,8 @@ def comes_out_tail(
     if goes_back(books, lease):
         return [f", {'stays' if one else 'stay'} in this time: {its_their(count)} machine is put back as it was"]
     by, come = comes_out(books, lease, now, policy), "comes out" if one else "come out"
+    if policy.level == "watch":
+        return [f", {come} {BY_HAND}"]
     if off_now(books, seen, lease.machine):
         return [f", {come} {off_when(books, policy)}: {its_their(count)} machine is off"]
     agreed = usable(books, lease.machine, lease.label, now, policy)
@@ -543,6 +546,8 @@ def comes_out_tail(
 
 def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> list[Part]:
     """When a machine restarts to take a reserved card, to put behind it."""
+    if policy.level == "watch":
+        return [f", put in {BY_HAND}"]
     agreed = usable(books, lease.machine, lease.label, now, policy)
     if not agreed:
         return [", waits for a time to restart"]

@@ -16,6 +16,7 @@ from bot.service.words.common import (
     said,
     say,
     typeable,
+    watching,
     why_tail,
 )
 from bot.service.words.news_idle import give_back
@@ -154,7 +155,7 @@ def done_inside(t: Telling) -> Reply:
         return say(head(t.cards, f" {goes}: gpu done in {t.vm}", by, "."), _lent(t))
     return say(
         head(t.cards, f" {goes}: gpu done in {t.vm}", by, "."),
-        ln(f"{t.vm} then restarts once ({t.usual}). I say so before."),
+        watching(t.policy) or ln(f"{t.vm} then restarts once ({t.usual}). I say so before."),
         ln("Not what you meant? Then keep ", "them" if t.many else "it", ".") if keeps else None,
         buttons=(
             button("Keep them after all" if t.many else "Keep it after all", f"keep{t.ref}") if keeps else None,

@@ -34,6 +34,7 @@ from bot.service.words.common import (
     usable,
     usual,
     wanted,
+    watching,
     why_tail,
     window_button,
 )
@@ -243,7 +244,7 @@ def _agreed(t: Telling) -> Agreement | None:
 def _rather_later(t: Telling) -> Button | None:
     """A later time is offered only where the agreed one is near."""
     window = agreed.window if (agreed := _agreed(t)) is not None else None
-    soon = window is not None and window.start <= t.now + t.policy.now_within
+    soon = t.policy.level != "watch" and window is not None and window.start <= t.now + t.policy.now_within
     rather = f"Rather tonight {clock_words(t.policy)}"
     return window_button(rather, t.machine, "tonight", label=t.label) if soon else None
 
@@ -257,7 +258,8 @@ def _on_its_way(t: Telling) -> LineOf | None:
         return None
     has = [h.label for h in t.books.holds if h.slot in coming and h.turn is Turn.HAS]
     gives = [t.books.leases[label] for label in sorted(has) if label in t.books.leases]
-    free: list[Part] = [", likely by ", When(t.item.until)] if t.item.until is not None else []
+    likely = t.item.until if t.policy.level != "watch" else None
+    free: list[Part] = [", likely by ", When(likely)] if likely is not None else []
     if not gives:
         return ln("Still on the way", free, ".")
     there = machine_word(t.books, gives[0].machine)
@@ -275,6 +277,8 @@ def _on_its_way(t: Telling) -> LineOf | None:
 
 def _restarts(t: Telling) -> LineOf:
     """When the machine restarts for it."""
+    if (only := watching(t.policy)) is not None:
+        return only
     agreed = _agreed(t)
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")

@@ -37,6 +37,7 @@ from bot.service.words.common import (
     until_words,
     usable,
     waits_for_quiet,
+    watching,
     why_tail,
     window_button,
     window_words,
@@ -351,12 +352,13 @@ def blocked(t: Telling) -> Reply:
     """All that stands in the way of a planned restart, found before it, and who can mend each."""
     verb = "give" if t.takes else "take"
     found = named((t.move.blockers if t.move is not None else ()) or (t.item.reason,))
+    what: list[Part] = [f"{verb} ", t.cards] if t.move is None or t.move.wishes else ["be started"]
     if len(found) == 1:
         (why, who), *_ = found.items()
-        first = head(f"{t.vm} cannot {verb} ", t.cards, " yet", why_tail(why))
+        first = head(f"{t.vm} cannot ", what, " yet", why_tail(why))
         each: list[LineOf | None] = [_mends(t, who)]
     else:
-        first = head(f"{t.vm} cannot {verb} ", t.cards, f" yet: {count_of(len(found), 'thing')} are in the way.")
+        first = head(f"{t.vm} cannot ", what, f" yet: {count_of(len(found), 'thing')} are in the way.")
         each = [ln("• ", said(why, 160), f" ({MENDS[who]})") for why, who in list(found.items())[:BLOCKERS_SHOWN]]
         more = len(found) - BLOCKERS_SHOWN
         each += [ln(f"… and {more} more.")] if more > 0 else []
@@ -406,7 +408,7 @@ def unblocked(t: Telling) -> Reply:
     )
     return say(
         head(f"Nothing is in the way of a restart of {t.vm} any more."),
-        ln(f"{t.vm} restarts ", when, ", as agreed. I say so before.") if when else None,
+        watching(t.policy) or (ln(f"{t.vm} restarts ", when, ", as agreed. I say so before.") if when else None),
     )
 
 

@@ -14,6 +14,7 @@ from bot.service.words.common import (
     card_s,
     command,
     head,
+    i_say_so,
     it_they,
     listed,
     ln,
@@ -123,7 +124,9 @@ def acted(t: Telling) -> Reply:
                 t.cards,
                 f" back: {'they come' if many else 'it comes'} out of {t.vm} in its next restart.",
             ),
-            ln(f"{'Their' if many else 'Its'} time no longer counts as yours. I say so before {t.vm} restarts."),
+            ln(
+                f"{'Their' if many else 'Its'} time no longer counts as yours. {i_say_so(t.policy, f'I say so before {t.vm} restarts.')}".rstrip()
+            ),
             ln(
                 f"Still needed? You can keep {'them' if many else 'it'} until somebody is promised {'them' if many else 'it'}."
             )
