@@ -52,5 +52,5 @@ def test_what_is_shown_as_default_is_it(tmp_path: Path, monkeypatch: pytest.Monk
 def test_every_secret_of_the_environment_is_named() -> None:
     for section in (*SECTIONS, "vcenter"):
         for key in SECRETS & set(keys_of(section)):
-            name = "vcenter_main" if section == "vcenter" else section
+            name = "vcenter_lab" if section == "vcenter" else section
             assert f"`{PREFIX}{name}_{key}`".upper() in PAGE, key
