@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain import moves
+from bot.domain import blockers, moves
 from bot.domain.errors import NotPossible
-from bot.domain.model import Power
+from bot.domain.model import Machine, MoveState, Power
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -29,5 +29,22 @@ def run(ctx: Context) -> Reply:
     machine = named or ctx.own_machine(heard.machine)
     if ctx.seen is not None and ctx.sight().power(machine.uuid) is Power.ON:
         raise NotPossible(what="start", why=f"{machine.name} is on already")
+    _can_be(ctx, machine)
     moves.start(ctx.draft, machine, ctx.person.id, admin=admin)
     return words.started(ctx.scene(), machine)
+
+
+def _can_be(ctx: Context, machine: Machine) -> None:
+    """Refuse what would be promised in vain: vCenter starts nothing that is a template, suspended, or waits for an answer. One that could not
+    be started before is tried all the same.
+
+    :raises NotPossible: it is one of these, or the last look does not show it
+    """
+    stuck = any(m.machine == machine.uuid and m.state is MoveState.STUCK for m in ctx.draft.moves.values())
+    if ctx.seen is None or stuck:
+        return
+    seen = ctx.sight().machine(machine.uuid)
+    if seen is None or seen.unknown:
+        raise NotPossible(what="start", why=f"I cannot see {machine.name} in vCenter now")
+    if found := blockers.lasting(seen):
+        raise NotPossible(what="start", why="; ".join(found))

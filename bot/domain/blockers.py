@@ -50,6 +50,17 @@ def lasting(seen: SeenMachine) -> tuple[str, ...]:
     return tuple(found)
 
 
+SAME = tuple(re.compile(words) for words in (r"\bis a template\b", r"\bis suspended\b", r"\bwaits for an answer\b"))
+"""What a look and a dry run both find, each in its own words."""
+
+
+def together(seen: Iterable[str], tried: Iterable[str]) -> tuple[str, ...]:
+    """What a look and a dry run found, each thing once."""
+    first = tuple(dict.fromkeys(seen))
+    known = [same for same in SAME if any(same.search(why) for why in first)]
+    return tuple(dict.fromkeys((*first, *(why for why in tried if not any(same.search(why) for same in known)))))
+
+
 def tell(draft: Draft, machine: Machine, move: Move, found: tuple[str, ...]) -> Move:
     """Owners and admins hear of all of it at once, and each of them who can mend it. What was told before only edits the message."""
     if found == move.blockers and move.blocked_shown:

@@ -1,5 +1,7 @@
 """A machine that is off: what is said of a restart that nothing needs."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.model import LeaseState, Power
@@ -51,3 +53,27 @@ def test_of_two_machines_each_is_told_for_itself(off: House) -> None:
     assert "T4-2 still sits in vm-train until a restart." in said
     assert "T4-1 comes out now, as vm-r is off, without a restart." in said
     assert "vm-train restarts as soon as" in said
+
+
+@pytest.mark.parametrize("why", ["suspended", "a template", "waits for an answer", "cannot see"])
+def test_start_promises_nothing_that_vcenter_does_not_do(house: House, why: str) -> None:
+    vm = house.lab.vms[uuid("vm-r")]
+    vm.power = Power.OFF
+    if why == "suspended":
+        vm.power = Power.SUSPENDED
+    seen = house.lab.look()
+    machines = [
+        replace(
+            m,
+            template=why == "a template",
+            question="which?" if why == "waits for an answer" else "",
+            unknown=why == "cannot see",
+        )
+        if m.uuid == uuid("vm-r")
+        else m
+        for m in seen.machines
+    ]
+    house.store.keep_look(replace(seen, machines=tuple(machines)))
+    reply = house.say("bob", "start vm-r")
+    assert not reply.ok and why in text_of(reply) and "next round" not in text_of(reply), text_of(reply)
+    assert not house.books.moves

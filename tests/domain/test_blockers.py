@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain import pool
+from bot.domain import blockers, moves, pool
 from bot.domain.blockers import Mender, mender
-from bot.domain.model import LeaseState, MoveState
+from bot.domain.model import LeaseState, MoveState, Power
 from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import World
 
@@ -168,3 +168,21 @@ def test_what_goes_by_itself_is_waited_for_a_minute_though_a_time_was_just_agree
     assert not world.told(NewsKind.BLOCKED)
     world.pass_time(2 * MIN)
     assert len(world.told(NewsKind.BLOCKED, "bob")) == 1
+
+
+def test_what_a_look_and_a_dry_run_find_is_told_once() -> None:
+    seen = ["vm-r is suspended: resume it and shut it down, or start it"]
+    tried = ["vm-r is suspended; resume it, or shut it down by hand", "host esx-01 is in maintenance"]
+    assert blockers.together(seen, tried) == (seen[0], tried[1])
+    assert blockers.together([], tried) == tuple(tried)
+
+
+def test_suspended_after_its_start_was_asked_its_owner_hears_what_is_in_the_way() -> None:
+    world = World()
+    world.switch("vm-r", Power.OFF)
+    world.pass_time(MIN)
+    world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))
+    world.switch("vm-r", Power.SUSPENDED)
+    world.pass_time(2 * MIN)
+    (told,) = world.told(NewsKind.BLOCKED, "bob")
+    assert "suspended" in told.reason and told.move is not None and not told.move.wishes

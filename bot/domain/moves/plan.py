@@ -167,7 +167,7 @@ def _go_on(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
         move = replace(move, afresh=True)
         draft.put(move)
     now_doable = doable(draft, ctx.sight, move)
-    starts = move.wants_on and seen.power is Power.OFF
+    starts = move.wants_on and seen.power is not Power.ON
     agreed = _agreed_lately(draft, ctx, machine, move)
     found = _blockers(ctx, seen, move) if now_doable or starts or agreed is not None else ()
     move = _in_the_way(draft, ctx, machine, move, found, lately=bool(agreed))
@@ -232,7 +232,7 @@ def _may_heal(draft: Draft, ctx: Context, seen: SeenMachine, move: Move, *, late
 
 def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
     """What stands in the way, all at once, in words an owner understands."""
-    return tuple(dict.fromkeys((*blockers.lasting(seen), *ctx.dry_runs.get(move.number, ()))))
+    return blockers.together(blockers.lasting(seen), ctx.dry_runs.get(move.number, ()))
 
 
 def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...], seen: SeenMachine) -> None:

@@ -58,7 +58,7 @@ def in_the_way(scene: Scene, machine: MachineId) -> list[LineOf]:
     found = [b for m in moves if m.state is MoveState.PLANNED for b in m.blockers]
     if scene.seen is not None and _asks(scene, machine) and not any(m.state is not MoveState.PLANNED for m in moves):
         seen = Sight(scene.books, scene.seen, scene.readings).machine(machine)
-        found += blockers.lasting(seen) if seen is not None else ()
+        found = list(blockers.together(blockers.lasting(seen) if seen is not None else (), found))
     named = blockers.named(dict.fromkeys(found))
     if not named:
         return []
