@@ -22,6 +22,7 @@ from typing import Any
 
 from bot import commands
 from bot.config import Settings, SettingsError, examine
+from bot.domain.model import Person
 from bot.domain.policy import Policy
 from bot.domain.visible import visible
 from bot.edges.beats import Beats, Watch
@@ -46,7 +47,7 @@ from bot.service import words
 from bot.service.counting import CountedLab, counted_desk, counted_round, facts_of
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
-from bot.service.ports import Ask, Lab, LabError, Reply, StoreTrouble, VoiceError
+from bot.service.ports import Ask, Lab, LabError, Reply, StoreTrouble, VoiceError, When
 from bot.service.rounds import Rounds
 from bot.service.setup import doctor, first, judge_vcenter, role
 from bot.service.setup.doctor import Eyes
@@ -54,7 +55,7 @@ from bot.service.setup.drill import Wanted as Drilled
 from bot.service.setup.drill import Ways, drill
 from bot.service.setup.facts import DatabaseFacts, VCenterFacts, Wanted
 from bot.service.setup.findings import Finding, Report
-from bot.service.words.plain import not_known
+from bot.service.words.plain import not_known, zone_line
 
 log = logging.getLogger("gpubot")
 
@@ -221,16 +222,23 @@ def halt(settings: Settings, user: str, reason: str) -> Reply:
 
 
 def plain(settings: Settings, person: str, reply: Reply) -> str:
-    """A reply as text for the terminal, times in the person's zone."""
+    """A reply as text for the terminal, times in the person's zone; ``person``: "" nobody is named: in the first admin's, which is told."""
     clock = clock_of()
     store = _open(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
-        found = people.find(visible(person))
+        found = people.find(visible(person)) if person else _first_admin(people)
         zone = found.zone if found else settings.site.zone
-        return words.terminal(reply, zone, lambda id: people.person(id).name, clock.now(), settings.slack.command)
+        text = words.terminal(reply, zone, lambda id: people.person(id).name, clock.now(), settings.slack.command)
+        timed = any(isinstance(span, When) for line in reply.lines for span in line)
+        return f"{text}\n{zone_line(zone)}" if timed and not person else text
     finally:
         store.close()
+
+
+def _first_admin(people: KnownPeople) -> Person | None:
+    """In whose zone, and for a drill in whose name, the terminal speaks where nobody is named; None: none is known yet."""
+    return next((people.person(id) for id in people.admins()), None)
 
 
 def drill_of(
@@ -248,15 +256,14 @@ def drill_of(
     store = _open(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
-        admins = list(people.admins())
-        found = people.find(visible(person)) if person else people.person(admins[0]) if admins else None
+        found = people.find(visible(person)) if person else _first_admin(people)
         if found is None and not person:
             raise CannotStart(
                 "no admin is known yet: one whom [site] admins names says `status` to the bot in Slack first"
             )
         if found is None:
             raise CannotStart(not_known(person, [p.name for p in store.persons()]))
-        if found.id not in admins:
+        if found.id not in set(people.admins()):
             raise CannotStart(f"{found.name} is no admin of gpubot: a drill is an admin's ([site] admins)")
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
         ways = Ways(

@@ -1,12 +1,17 @@
 """The emergency stop: `gpubot pause` bare, at the terminal, in no person's name; and `pause` bare in Slack."""
 
 import getpass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from bot import wiring
 from bot.cli import app
+from bot.config import examine
+from bot.service.ports import Show, When
+from bot.service.words.common import ln, say
 from tests.fakes import text_of
 from tests.house import House
 
@@ -29,6 +34,19 @@ def test_bare_it_stops_all_and_says_who_was_at_the_terminal(house: House, settin
     assert ("the rack smokes" in board) is bool(words)
     assert "Nothing restarts until an admin resumes" in board
     assert house.say("dana", "resume").ok and house.books.paused == ""
+
+
+def test_its_times_are_those_of_the_first_admin_as_a_drills_are_and_the_zone_is_named(house: House) -> None:
+    assert house.say("dana", "status").ok  # known by now, with her zone
+    file = house.path / "utc.toml"
+    file.write_text(f'[site]\nzone = "UTC"\nadmins = ["dana"]\n[store]\nurl = "sqlite:///{house.path / "gpubot.db"}"\n')
+    settings, _, _ = examine(file)
+    assert settings is not None
+    said = wiring.plain(
+        settings, "", say(ln("Off since ", When(datetime(2026, 11, 30, 16, 5, tzinfo=UTC), Show.TIME), "."))
+    )
+    assert said == "Off since 17:05.\nTimes are those of Europe/Berlin."
+    assert "Times" not in wiring.plain(settings, "", say(ln("Paused.")))
 
 
 def test_an_admin_may_say_it_without_a_reason(house: House, settings: Path) -> None:

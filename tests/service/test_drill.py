@@ -12,7 +12,7 @@ import pytest
 
 from bot import wiring
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
-from bot.domain.model import CallKind, Power, SeenMachine, Vgpu
+from bot.domain.model import CallKind, LeaseState, Power, SeenMachine, Vgpu
 from bot.domain.policy import Policy
 from bot.service.ports import Ask, Reply
 from bot.service.setup.drill import Wanted, Ways, drill
@@ -246,6 +246,7 @@ def test_what_is_not_as_it_was_is_named(after: dict[str, object], said: str) -> 
 def test_a_guest_that_says_nothing_is_told_before_the_restart_and_waited_for_until_a_time(place: Terminal) -> None:
     assert place.drill("vm-train") == 0
     before, _, after = place.text.partition("asked to shut down")
+    assert "Times are those of Europe/Berlin." in before
     assert "The guest of vm-train has never said anything" in before and "waits up to 20 min" in before
     until = re.search(r"on again\n  waiting for a word from the guest, at most until (\d\d:\d\d) CET?", after)
     assert until, place.text
@@ -264,3 +265,48 @@ def test_sigterm_is_told_as_ctrl_c_and_is_as_before_afterwards() -> None:
     with pytest.raises(KeyboardInterrupt), wiring._as_ctrl_c(signal.SIGTERM):
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+class Killed(BaseException):
+    """kill -9: nothing of the drill runs any more."""
+
+
+def killed_at(place: Terminal, state: LeaseState) -> None:
+    """A drill that ends in the middle, and leaves all it had begun."""
+
+    def kill(_: str) -> bool:
+        if any(x.state is state for x in place.house.books.leases.values()):
+            raise Killed
+        return False
+
+    place.interrupt.append(kill)
+    with pytest.raises(Killed):
+        place.drill("vm-train")
+    place.interrupt.clear()
+    place.lines.clear()
+
+
+@pytest.mark.parametrize("state", [LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING])
+def test_the_next_drill_gives_back_what_one_left_that_was_killed(place: Terminal, state: LeaseState) -> None:
+    killed_at(place, state)
+    if state is LeaseState.RETURNING:
+        place.house.forward(1)
+    assert place.drill("vm-train") == 0, place.text
+    assert "An earlier drill of vm-train did not come to its end: its #1 has T4-1." in place.text
+    assert "dana: machine remove vm-train" in place.text and place.text.count("dana: request 1 T4") == 1
+    assert place.nothing_left() and uuid("vm-train") not in place.house.books.machines
+
+
+def test_a_no_leaves_it_and_says_what_ends_it(place: Terminal) -> None:
+    killed_at(place, LeaseState.ACTIVE)
+    place.answer = False
+    assert place.drill("vm-train", yes=False) == 2
+    assert "release #1 now" in place.text and "machine remove vm-train" in place.text
+    assert place.house.lease("1").state is LeaseState.ACTIVE
+
+
+def test_a_card_that_was_lent_otherwise_is_not_given_back(place: Terminal) -> None:
+    assert place.house.say("dana", "machine add vm-train owners @dana").ok
+    assert place.house.say("dana", "request 1 on vm-train restart now because drills").ok
+    place.house.forward(2)
+    assert place.drill("vm-train") == 2 and "a card is lent to it" in place.text and "earlier" not in place.text

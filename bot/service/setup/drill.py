@@ -38,6 +38,7 @@ from bot.domain.visible import visible
 from bot.service.ports import Reply
 from bot.service.setup.drill_words import begun, changed, plan_lines, silent_lines, span, step_line, table, waits_line
 from bot.service.words.common import on_machine
+from bot.service.words.plain import zone_line
 
 POLL_S = 0.5
 """Real seconds between two looks into the books."""
@@ -50,6 +51,12 @@ BLOCKED = timedelta(minutes=3)
 
 LONGEST = timedelta(minutes=90)
 """For each of the two ways; then it is given up. "now" lasts 75 minutes at most."""
+
+REASON = "drill"
+"""Of its request, by which a later drill knows what an earlier one left."""
+
+REGISTERED = "drill, and registered for it"
+"""The same, of a machine that was registered for the drill alone."""
 
 WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
 
@@ -113,6 +120,10 @@ class Stopped(Exception):
 def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     """All of it. Returns the exit code: 0 all is as it was before, 1 it is not, or the drill did not come through, 2 it did not begin."""
     found, plan = survey(ways, wanted, policy)
+    if plan is None and (left := _earlier(ways, wanted)) is not None:
+        if not _cleaned(ways, wanted, policy, left, yes):
+            return 2
+        found, plan = survey(ways, wanted, policy)
     if plan is None:
         ways.out(f"No drill of {visible(wanted.machine)}; nothing was changed:")
         for why in found:
@@ -122,6 +133,7 @@ def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
         plan.machine.name, plan.kind, plan.slot, plan.card.host_name, wanted.person.name, plan.known is None
     ):
         ways.out(line)
+    ways.out(zone_line(wanted.zone))
     for line in _silent(ways, plan.machine, policy):
         ways.out(line)
     if not yes and not ways.ask("Go on?"):
@@ -224,6 +236,46 @@ def _silent(ways: Ways, machine: SeenMachine, policy: Policy) -> list[str]:
     return silent_lines(machine.name, None if word is None else ways.now() - word.at, policy)
 
 
+# ---- what an earlier one left ---------------------------------------------------------------------------------------
+
+
+def _earlier(ways: Ways, wanted: Wanted) -> Request | None:
+    """The open request of an earlier drill that did not come to its end: of the same person, for this machine, with the drill's reason."""
+    books = ways.books()
+    machines = {
+        m.uuid for m in books.machines.values() if visible(m.name).casefold() == visible(wanted.machine).casefold()
+    }
+    mine = [
+        r
+        for r in books.requests.values()
+        if r.machine in machines and r.person == wanted.person.id and r.because in (REASON, REGISTERED)
+    ]
+    held = {x.request for x in books.leases.values() if x.state in OPEN_LEASE}
+    return next((r for r in mine if r.state in WAITING or r.number in held), None)
+
+
+def _cleaned(ways: Ways, wanted: Wanted, policy: Policy, left: Request, yes: bool) -> bool:
+    """Offer to give back what an earlier drill left, and do it. Returns whether nothing of it is left; else what to type was told."""
+    books, seen = ways.books(), ways.seen()
+    lease = next((x for x in books.leases.values() if x.request == left.number and x.state in OPEN_LEASE), None)
+    machine, known = books.machines[left.machine], left.because == REGISTERED
+    what = f"has {', '.join(lease.slots)}" if lease is not None else "waits in line"
+    ways.out(f"An earlier drill of {visible(machine.name)} did not come to its end: its #{left.number} {what}.")
+    by_hand = _typed(wanted.person.name, f"release #{left.number} now")
+    by_hand += f", then {_typed(wanted.person.name, f'machine remove {machine.name}')}" if known else ""
+    there = [m for m in seen.machines if m.uuid == machine.uuid] if seen is not None else []
+    ready = ways.running() and policy.level == "act" and not books.paused and bool(there)
+    if not ready or not (
+        yes or ways.ask(f"Give it back first? {visible(machine.name)} restarts for that, if it has the card.")
+    ):
+        ways.out(f"It ends by: {by_hand}.")
+        return False
+    card = books.card(lease.slots[0]) if lease is not None else next(iter(books.cards.values()))
+    rest = _Drill(ways, wanted, policy, Plan(there[0], machine, card, card.name, left.kind))
+    rest.course.number, rest.course.added = left.number, known
+    return rest.give_back()
+
+
 # ---- the drill ------------------------------------------------------------------------------------------------------
 
 
@@ -256,6 +308,22 @@ class _Drill:
             return 1
         return self._end(why)
 
+    def give_back(self) -> bool:
+        """Only the way back, of what an earlier drill left. Returns whether it came to its end."""
+        try:
+            lease = self._lease()
+            if lease is not None and lease.state is LeaseState.RETURNING:
+                self._say(f"release #{lease.label} now")  # a time that was agreed then may be over
+            self._back()
+            self._leave()
+        except Stopped as stopped:
+            self._left(str(stopped))
+            return False
+        except KeyboardInterrupt:
+            self._left("interrupted")
+            return False
+        return True
+
     def _there(self) -> None:
         """Ask, and wait until the card works."""
         plan, name = self.plan, self.wanted.person.id
@@ -264,7 +332,8 @@ class _Drill:
             self.course.added = True
         machine = self.ways.books().machines[plan.machine.uuid]
         self.course.last = max(self.ways.books().requests, default=0)
-        self._say(f"request 1 {plan.kind}{on_machine(machine)} for 4h restart now because drill")
+        reason = REGISTERED if self.course.added else REASON
+        self._say(f"request 1 {plan.kind}{on_machine(machine)} for 4h restart now because {reason}")
         self._find()
         if self.course.number is None:
             raise Stopped("the request is not in the books")

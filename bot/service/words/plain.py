@@ -36,6 +36,11 @@ def terminal(reply: Reply, zone: str, name_of: NameOf, now: datetime | None = No
     return "\n".join(lines)
 
 
+def zone_line(zone: str) -> str:
+    """In which zone the times are, where nobody is named who would know."""
+    return f"Times are those of {zone}."
+
+
 def flat(reply: Reply, zone: str, name_of: NameOf, now: datetime | None = None) -> str:
     """The first line, which is the whole message, as one line of text."""
     return _line(reply.lines[0], zone, name_of, now) if reply.lines else ""
