@@ -191,12 +191,13 @@ def _machine(seen: SeenMachine, known: Machine | None, person: Person, books: Bo
         found.append("its VMware Tools do not run, so it cannot be asked to shut down")
     if seen.question:
         found.append(f"vCenter waits for an answer about it: {seen.question}")
-    if any(x.machine == seen.uuid and x.state in OPEN_LEASE for x in books.leases.values()):
-        found.append("a card is lent to it")
+    if lent := [x for x in books.leases.values() if x.machine == seen.uuid and x.state in OPEN_LEASE]:
+        numbers = ", ".join(f"#{x.label} with {', '.join(x.slots)}" for x in lent)
+        found.append(f"a card is lent to it ({numbers}); `release` of that number gives it back")
     elif seen.cards or seen.unplaced:
         found.append("it has a card already")
-    if any(r.machine == seen.uuid and r.state in OPEN_REQUEST for r in books.requests.values()):
-        found.append("somebody has asked for a card for it")
+    if asked := [r for r in books.requests.values() if r.machine == seen.uuid and r.state in OPEN_REQUEST]:
+        found.append(f"somebody has asked for a card for it ({', '.join(f'#{r.number}' for r in asked)})")
     if any(m.machine == seen.uuid and m.state in OPEN_MOVE for m in books.moves.values()):
         found.append("a restart of it is planned or under way")
     return found
