@@ -60,13 +60,14 @@ def carried(places: Places, sight: Sight, lease: Lease, slot: SlotId) -> bool:
     return rank < Counter[Assignment](seen.unplaced)[device] - kept
 
 
-def brought(places: Places, sight: Sight, machine: MachineId) -> bool:
-    """Whether a machine has something in its settings that it was lent on another host: it is no stranger's."""
+def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
+    """Whether what sits on a slot of a machine's own host is what it was lent on another one, and brought along: it is no stranger's."""
     return any(
-        carried(places, sight, lease, slot)
+        slots.assignment(places, slot, lease.kind) == slots.assignment(places, lent, lease.kind)
+        and carried(places, sight, lease, lent)
         for lease in places.leases.values()
         if lease.machine == machine and lease.state in SITS
-        for slot in away(sight, lease)
+        for lent in away(sight, lease)
     )
 
 

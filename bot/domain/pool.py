@@ -463,7 +463,7 @@ def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | Non
 def _stranger(draft: Draft, sight: Sight, slot: SlotId, settings: frozenset[MachineId]) -> None:
     """A device on a registered machine without a lease: its owners are asked, nothing is done."""
     for uuid in settings & set(draft.machines):
-        if brought(draft, sight, uuid):
+        if brought(draft, sight, uuid, slot):
             continue  # it was lent to it, and it was moved to this host with it
         machine, key = draft.machines[uuid], stranger_key(slot, uuid, draft.now)
         for to in machine.owners:

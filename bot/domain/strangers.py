@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from bot.domain.away import brought
 from bot.domain.draft import Draft
 from bot.domain.leases import adopt
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
@@ -91,6 +92,8 @@ def _stranger(draft: Draft, sight: Sight, slot: SlotId, settings: frozenset[Mach
     why = ""
     if any(m.machine == uuid and m.state in UNDER_WAY for m in draft.moves.values()):
         why = f"{names.get(uuid, 'its machine')} is just being restarted"
+    elif brought(draft, sight, uuid, slot):
+        why = f"{names.get(uuid, 'its machine')} was moved to this host with what it was lent on another: that is to go back first"
     elif not _named(draft, sight, slot, uuid):
         why = "it was put in by kind, without the label by which its card is given: vCenter may take any card for it"
     elif not has_kind(draft.card(slot), kind):

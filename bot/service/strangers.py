@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain import strangers
+from bot.domain.away import brought
 from bot.domain.errors import NotPossible, NotYours, WhichThing
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Machine, Mode, Person, SlotId
@@ -46,6 +47,9 @@ def machine_with(ctx: Context, slots: Sequence[SlotId]) -> Machine:
         raise NotPossible(
             what=slots[0], why=f"the machine in which {slots[0]} sits is not known to me: machine add NAME"
         )
+    if along := [slot for slot in slots if brought(ctx.draft, sight, machine.uuid, slot)]:
+        why = f"{machine.name} was moved to this host with what it was lent on another; give that back first"
+        raise NotPossible(what=", ".join(along), why=why)
     return machine
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain import away
+from bot.domain import away, strangers
+from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import (
     Call,
@@ -195,6 +196,8 @@ def test_an_active_lease_is_not_lost_when_its_machine_is_moved_and_goes_on_when_
     assert lease.state is LeaseState.ACTIVE and world.card("T4-1").aside is None and not world.told(NewsKind.FAILED)
     assert [(n.to, n.reason) for n in world.told(NewsKind.MOVED_AWAY)] == [("bob", WHY), (ADMINS, WHY)]
     assert not world.told(NewsKind.STRANGER) and away.away(world.sight(), lease) == ("T4-1",)
+    why = strangers.found(Draft(world.books, world.now), world.sight())
+    assert "lent on another" in next(x.why for x in why if x.slot == "T4-5"), "one device is not taken over as a second"
     world.migrate("vm-r", "host-1")
     world.switch("vm-r", Power.ON)
     world.pass_time(HOUR)

@@ -49,12 +49,14 @@ class Judge:
         self.ours: dict[str, str] = {}  # machines that are off through us -> by which line
         self.active: set[str] = set()  # leases whose devices were on their machines when last looked
         self.steps: dict[str, Any] = {}  # machine -> the last change that was asked of it
+        self.begun: dict[str, datetime] = {}  # and when
         self.known: Books | None = None  # the books when the last call was begun
 
-    def begins(self, step: Any, books: Books) -> None:
+    def begins(self, step: Any, books: Books, at: datetime) -> None:
         """A call is about to be made."""
         self.known = books
         if step.kind is CallKind.CHANGE:
+            self.begun[step.machine] = at
             self.steps[step.machine] = step
 
     # ---- the journal
@@ -75,6 +77,8 @@ class Judge:
             self._put(line, uuid, more["card"], ours)
         elif verb == "card off":
             self._take(line, uuid, more["card"], ours)
+        elif verb == "devices" and ours:
+            self._own_host(line, uuid, at)
         elif verb == "clone":
             self.settings[uuid] = list(more["cards"])
         elif verb in ("unregister", "destroy"):
@@ -102,6 +106,20 @@ class Judge:
         if ours and card not in words(self.steps[uuid].put):
             self.found.append(f"we put {card} on {line['vm']} unasked: {dict(line)}")
         self.settings.setdefault(uuid, []).append(card)
+
+    def _own_host(self, line: Mapping[str, Any], uuid: str, at: datetime) -> None:
+        """Our user puts on only what the machine's own host has for a lease of that machine. A call that was lost on its way and is carried out
+        later is the vCenter's."""
+        host, more = line["details"]["host"], line["details"]
+        added = Counter(more["after"]) - Counter(more["before"])
+        if self.known is None or not added or self.begun.get(uuid) != at:
+            return
+        mine = [x for x in self.known.leases.values() if x.machine == uuid and x.state in OPEN_LEASE]
+        here = [(s, x.kind) for x in mine for s in x.slots if self.known.card(s).host_name == host]
+        if lacks := added - Counter(word(assignment(self.known, s, kind)) for s, kind in here):
+            self.found.append(
+                f"we put {dict(lacks)} on {line['vm']}, and {host} has none for a lease of it: {dict(line)}"
+            )
 
     def _near(self, one: str, other: str) -> bool:
         """Whether two machines are on one host: on two, an address names different cards."""

@@ -75,6 +75,7 @@ class History:
         self.site = site
         self.clones = 0
         self.renamed = 0
+        self.homes: dict[str, str] = {}  # machine -> the host that it was on before it was moved
         self.acts: dict[str, Callable[[int, int], object]] = {name: getattr(self, f"do_{name}") for name in WORDS}
 
     def open(self, opening: int) -> None:
@@ -391,6 +392,21 @@ class History:
             case _:
                 hands.host(maintenance=False, connection="connected")
 
+    def do_migrate(self, a: int, b: int) -> None:
+        """An admin moves a machine that is off to another host; sometimes it is put off for that, and on again there."""
+        node, hands, world = self.vm(a), self.site.hands, self.site.world
+        hosts = [n.name for n in world.inventory.of(vim.HostSystem) if n is not world.host_of(node)]
+        if not hosts:
+            return
+        if b % 3 and node.props["runtime"].powerState == "poweredOn":
+            hands.power(node.name, "off")
+        home = world.host_of(node).name
+        hands.migrate(node.name, hosts[a % len(hosts)])
+        self.homes.setdefault(world.uuid_of(node), home)
+        self.site.read_journal()
+        if b % 3 == 2:
+            hands.power(node.name, "on")
+
     def do_card(self, a: int, b: int) -> None:
         """A card breaks, or is well again; passthrough is switched off."""
         cards = self.site.world.metal.cards
@@ -563,6 +579,9 @@ class History:
             runtime.powerState, runtime.suspendTime = "poweredOff", None
             self.site.world.journal.add(ADMIN_USER, "power off", self.site.world.tag(node), clean=False)
         guest = self.site.world.guest_of(node)
+        home = self.homes.get(self.site.world.uuid_of(node), "")
+        if home and runtime.powerState == "poweredOff" and self.site.world.host_of(node).name != home:
+            hands.migrate(node.name, home)  # with cards that the other host has not it could not be started there
         guest.configure(hang=False, shutdown_s=30.0, driver_broken=False, no_tools=False, boot_s=40.0)
 
     def rest(self) -> None:
@@ -608,7 +627,7 @@ class History:
 
 WEIGHTS = {
     "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
-    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "card": 1, "guest": 3,
+    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 2, "card": 1, "guest": 3,
     "fault": 5, "refuse": 2, "silent": 1, "late": 1, "half": 1, "race": 3, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""

@@ -71,7 +71,7 @@ class Watched:
         site = self.site
         self.calls += 1
         self.dies("act before")
-        site.judge.begins(step, site.books)
+        site.judge.begins(step, site.books, site.clock.now())
         fault = self.faults.pop(0) if self.faults else ""
         if fault == "before":
             raise Again("the connection was lost")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from bot.domain.away import brought
 from bot.domain.hosts import host_of, titles
 from bot.domain.model import (
     BOT,
@@ -352,7 +353,7 @@ def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
     if away := view.away(card):
         return [f"out of sight: {away}"]
     if where := view.elsewhere(card.name):
-        return [_elsewhere_words(view, where)]
+        return [_elsewhere_words(view, where, card.name)]
     if why := view.barred(card):
         return [f"cannot be given now: {why}"]
     if card.doubted:
@@ -363,8 +364,10 @@ def card_words(view: View, card: Card, policy: Policy) -> list[Part]:
 DOUBTED = "being checked: my books and vCenter did not agree"
 
 
-def _elsewhere_words(view: View, where: str) -> str:
-    registered = any(tidy(m.name) == where for m in view.books.machines.values())
+def _elsewhere_words(view: View, where: str, slot: SlotId) -> str:
+    registered = [m.uuid for m in view.books.machines.values() if tidy(m.name) == where]
+    if any(brought(view.books, view.sight, uuid, slot) for uuid in registered):
+        return f"in {where}, which was moved here with what it was lent on another host"
     if registered:
         return f"in {where}, not put there by me: its owners are asked"
     return f"elsewhere: in {where}, which is not mine to touch"
@@ -410,7 +413,7 @@ def _who_has(view: View, card: Card, taken: list[SlotId], policy: Policy) -> lis
             vm = machine_word(view.books, offered.machine)
             words.setdefault(f"#{offered.number}", ["kept for ", Name(offered.person), " · ", vm])
         else:
-            words.setdefault(slot, [_elsewhere_words(view, view.elsewhere(slot) or "another machine")])
+            words.setdefault(slot, [_elsewhere_words(view, view.elsewhere(slot) or "another machine", slot)])
     if len(words) <= PARTS_SHOWN:
         return listed(words.values(), "; ")
     people: dict[str, Part] = {}
@@ -453,9 +456,16 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
         case LeaseState.MOVING if goes_back(view.books, lease):
             return ["kept for ", *where, ", not put in this time"]
         case LeaseState.MOVING:
-            return ["on its way to ", *where, held_up_words(view.books, lease)]
+            return ["on its way to ", *where, held_up_words(view.books, lease), starts_by(lease, policy)]
         case _:
             return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
+
+
+def starts_by(lease: Lease, policy: Policy) -> list[Part]:
+    """Until when a word from inside is waited for before the time of a card that is in starts without one, to put behind it."""
+    if lease.bound_since is None or lease.guest_without_since is not None:
+        return []
+    return [", is in; without a word from inside its time starts ", When(lease.bound_since + policy.seen_in_guest)]
 
 
 def _way(books: Books, lease: Lease) -> Move | None:
