@@ -71,7 +71,7 @@ class NoMachine(Refusal):
 
 
 class Already(Refusal):
-    """Waits for the same machine and kind already; facts: number, count, kind; or what."""
+    """Waits for the same machine and kind already; facts: number, count, kind, offered; or what."""
 
 
 class OverCap(Refusal):

@@ -201,6 +201,10 @@ def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wan
 def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy) -> Request:
     """The same asked again: `until`, `restart` and fewer cards change the waiting request at its place; nothing new, or more, is refused."""
     changed = replace(old)
+    offered = old.state is not RequestState.QUEUED
+    if wanted.counted and (wanted.count > old.count or (wanted.count < old.count and offered)):
+        # All or nothing: a number that cannot be had leaves the rest of what was said undone, too.
+        raise Already(number=old.number, count=old.count, kind=old.kind, offered=offered)
     if wanted.counted and wanted.count < old.count and old.state is RequestState.QUEUED:
         changed = wake(replace(old, count=wanted.count))
     if wanted.length != Length():

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain import leases, planner, pool, queue
-from bot.domain.errors import NotYours, TooLate, TooMany
-from bot.domain.model import AsideWhy, Job, LeaseState, RequestState, RestWhy
+from bot.domain.errors import Already, NotYours, TooLate, TooMany
+from bot.domain.model import AsideWhy, Job, LeaseState, Length, RequestState, RestWhy
 from bot.domain.news import NewsKind
 from bot.domain.pool import set_aside
 from tests.domain.world import MONDAY_10, PCI, World
@@ -441,3 +441,22 @@ def test_who_leaves_the_line_is_not_asked_any_more() -> None:
     offer = world.told(NewsKind.OFFER, "bob")[-1]
     world.do(lambda d: queue.withdraw(d, d.requests[number], "bob"))
     assert [n.key for n in world.told(NewsKind.OFFER_OVER, "bob")] == [offer.key]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("turn", [RequestState.QUEUED, RequestState.OFFERED])
+def test_another_number_that_cannot_be_had_changes_nothing_else(turn: RequestState, count: int) -> None:
+    world = World()
+    number = world.request("bob", "vm-r", 2).number
+    if turn is RequestState.OFFERED:
+        world.round()
+    assert world.req(number).state is turn
+    before = world.req(number)
+    again = queue.Wanted(count, None, "uuid-vm-r", Length(), "other", None, counted=True)
+    if turn is RequestState.QUEUED and count == 1:
+        world.do(lambda d: queue.request(d, world.people["bob"], again, world.policy))
+        assert (world.req(number).count, world.req(number).because) == (1, "other")
+        return
+    with pytest.raises(Already) as no:
+        world.do(lambda d: queue.request(d, world.people["bob"], again, world.policy))
+    assert no.value.facts["offered"] is (turn is RequestState.OFFERED) and world.req(number) == before

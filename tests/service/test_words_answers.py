@@ -413,3 +413,15 @@ def test_why_of_a_card_names_its_address_whoever_has_it() -> None:
     assert "In esx-01 at 0000:5e:00.0." in one, one
     free = w.cards()["T4-3"]
     assert "0000:86:00.0" in w.text(words.why(w.scene(), w.DANA, free))
+
+
+def test_in_and_without_a_word_from_inside_its_time_starts_by_a_time_that_is_told() -> None:
+    waits = replace(w.MOVING, bound_since=w.NOW)
+    scene = w.scene(waits, w.move(MoveState.PROVING))
+    late = "without a word from inside"
+    assert f"{late}, today 15:00" in w.text(words.why(scene, w.BOB, waits))
+    assert f"{late} its time starts today 15:00" in w.text(words.mine(scene, w.BOB.id))
+    board = words.board(scene.books, scene.seen, scene.now, scene.policy, scene.promises)
+    assert f"{late} its time starts today 15:00" in w.text(board)
+    repairs = replace(waits, guest_without_since=w.NOW)
+    assert late not in w.text(words.why(w.scene(repairs), w.BOB, repairs)), "then its owner has an hour to look"

@@ -270,3 +270,17 @@ def test_a_turn_whose_card_is_still_elsewhere_says_where_and_that_now_counts_fro
     said = w.text(words.news(item, replace(books, holds=holds), w.NOW, w.POLICY))
     assert "T4-2 still sits in vm-python (ada) until that restarts." in said
     assert "vm-r restarts once (about 6 min): as soon as the card is there, beginning within 30 min." in said
+
+
+def test_an_offer_that_lapsed_says_that_the_place_is_kept_until_when_it_rests_and_how_it_is_taken() -> None:
+    item = News(
+        NewsKind.OFFER_OVER, w.BOB.id, request=w.request(silences=1), machine=w.R, reason="not answered in time", until=w.NOW + w.H
+    )  # fmt: skip
+    reply = words.news(item, w.books(w.request()), w.NOW, w.POLICY)
+    said = w.text(reply)
+    assert "no answer came in time; you keep your place" in said and "or after today 15:40" in said
+    assert [b.says for b in reply.buttons] == ["accept #12", "release #12"]
+    second = replace(item, request=w.request(silences=2))
+    assert not words.news(second, w.books(w.request()), w.NOW, w.POLICY).buttons, (
+        "whether it is wanted is asked elsewhere"
+    )

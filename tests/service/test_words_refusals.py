@@ -78,6 +78,11 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
         ),
         (errors.NoMachine(), "machine add NAME", ["queue", "help"]),
         (errors.Already(number=12, count=2, kind="T4"), "You are in line for 2 T4 already: #12.", ["why #12", "release #12"]),
+        (
+            errors.Already(number=12, count=3, kind="T4", offered=True),
+            "#12 is offered to you now: 3 T4. Nothing was changed.",
+            ["accept #12 now", "pass #12", "release #12"],
+        ),
         (errors.Already(what="T4-1"), "That is so already: T4-1.", []),
         (errors.OverCap(limit=2, have=2, what="requests in line"), "the limit is 2 requests in line a person", ["mine", "queue"]),
         (errors.UnknownThing(what="person", text="@ada", known=()), "after their first word to me in Slack: /gpu status from them", []),

@@ -27,6 +27,7 @@ from bot.service.words.board import (
     request_button,
     restart_tail,
     stand_tail,
+    starts_by,
     summary,
 )
 from bot.service.words.common import (
@@ -182,7 +183,7 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.MOVING if goes_back(scene.books, lease):
             return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]
         case LeaseState.MOVING:
-            return [", on its way to you", held_up_words(scene.books, lease)]
+            return [", on its way to you", held_up_words(scene.books, lease), starts_by(lease, scene.policy)]
         case _:
             return [", reserved for you", restart_tail(scene.books, lease, scene.now, scene.policy)]
 

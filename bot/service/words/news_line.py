@@ -45,6 +45,7 @@ from bot.service.words.telling import Telling
 ENDINGS = {
     "accepted": "you took it",
     "passed": "you passed, and keep your place",
+    "not answered in time": "no answer came in time; you keep your place",
     "silent": "no answer came, so the next in line is asked; you keep your place",
     "silence": "no answer came, so the next in line is asked; you keep your place",
     "withdrawn": "you left the line",
@@ -154,6 +155,10 @@ def _night_that_fits(free_at: datetime, takes: timedelta, now: datetime, zone: s
     return f"{label} {hours}", f"{word} {policy.night_start:%H:%M}-{policy.night_end:%H:%M}"
 
 
+RESTS = ("passed", "silent", "not answered in time")
+"""Reasons of an offer's end after which its request rests for a while."""
+
+
 def offer_over(t: Telling) -> Reply:
     """The offer is answered or gone: the message is edited, its buttons go."""
     reason = t.item.reason.strip()
@@ -162,8 +167,20 @@ def offer_over(t: Telling) -> Reply:
         first = head(f"This offer{vm} is over: {ENDINGS[reason]}.")
     else:
         first = head(f"This offer{vm} is over", why_tail(reason))
+    rests = t.item.until if reason in RESTS and (t.request is None or t.request.silences < 2) else None
+    if rests is None:
+        return say(first)
     return say(
-        first, ln("You are asked again when the next card comes up.") if reason in ("passed", "silent") else None
+        first,
+        ln(
+            "I ask you again when the next card comes up, or after ",
+            When(rests),
+            ". Wanted sooner? Say so, and what fits then is yours.",
+        ),
+        buttons=(
+            about_button("I take it after all", "accept", t.ref),
+            about_button("Leave the line", "release", t.ref),
+        ),
     )
 
 

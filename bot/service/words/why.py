@@ -149,7 +149,12 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
             held_up = held_up_words(scene.books, lease)
             first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, held_up, ".")
             work = "they are" if many else "it is"
-            return [first, ln(f"{'Their' if many else 'Its'} time starts when {work} seen to work.")]
+            its = "Their" if many else "Its"
+            late = lease.bound_since + scene.policy.seen_in_guest if lease.bound_since is not None else None
+            if late is None or lease.guest_without_since is not None:
+                return [first, ln(f"{its} time starts when {work} seen to work.")]
+            at = ln(f"{its} time starts when {work} seen to work, or, without a word from inside, ", When(late), ".")
+            return [first, at]
         case LeaseState.ACTIVE if lease.over_time:
             has = f" still {'have' if mine else 'has'} "
             first = head(_capital(who), has, cards, " although the time is over: nobody waited.")

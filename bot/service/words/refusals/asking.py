@@ -231,11 +231,26 @@ def no_machine(f: Facts, policy: Policy) -> Reply:
 def already(f: Facts, policy: Policy) -> Reply:
     """It is so already."""
     number, what = f.number("number"), f.text("what")
+    if number is not None and f.number("offered"):
+        count = f.number("count") or 1
+        return no(
+            head(f"#{number} is offered to you now: {counted(count, f.text('kind'))}. Nothing was changed."),
+            ln(
+                "Take it, or pass and keep your place. For another number leave the line first: ",
+                command(policy, f"release #{number}"),
+                ", then ask again.",
+            ),
+            buttons=(
+                button("Restart now", f"accept #{number} now", "primary"),
+                button("Pass, keep my place", f"pass #{number}"),
+                button("Leave the line", f"release #{number}"),
+            ),
+        )
     if number is not None:
         return no(
             head(f"You are in line for {counted(f.number('count') or 1, f.text('kind'))} already: #{number}."),
             ln(
-                "Your place stays. Said again with a time it changes the request: ",
+                "Your place stays, and nothing was changed. Said again with a time it changes the request: ",
                 command(policy, "request until fri 18:00"),
                 "; said with fewer cards it asks for those. For more, leave the line and ask again.",
             ),
