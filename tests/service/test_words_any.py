@@ -151,8 +151,9 @@ calls = st.builds(
 )
 moves = st.builds(
     Move, st.integers(1, 99), uuids, st.sampled_from(MoveState), wishes, times, times, st.one_of(st.none(), st.booleans()),
-    st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), windows), maybe, maybe, maybe, maybe, maybe,
-    st.one_of(st.none(), calls), left_out=wishes, undo=st.booleans(), blockers=st.lists(hostile, max_size=4).map(tuple),
+    st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), windows),
+    last_call=maybe, last_call_for=maybe, called_off_for=maybe, shutdown_at=maybe, off_at=maybe, on_at=maybe,
+    call=st.one_of(st.none(), calls), left_out=wishes, undo=st.booleans(), blockers=st.lists(hostile, max_size=4).map(tuple),
     reason=hostile,
     steps=st.lists(st.builds(Step, times, st.one_of(st.sampled_from(sorted(STEPS)), st.just("odd_word")), hostile), max_size=12).map(tuple),
 )  # fmt: skip
