@@ -181,6 +181,8 @@ def dry_step(books: Books, move: Move, sight: Sight) -> LabStep | None:
     """
     machine = books.machines[move.machine]
     wanted = [w for w in move.wishes if w.work is Work.TAKE or sight.clean(w.slot) or _fixed(books, w)]
+    # What is in another host than its machine is not put on at all: a blocker of that would outlive the look that showed it.
+    wanted = [w for w in wanted if w.work is Work.TAKE or not sight.elsewhere(w.slot, move.machine)]
     put = tuple(moves.device(books, wish) for wish in wanted if wish.work is Work.PUT)
     take = tuple(moves.device(books, wish) for wish in wanted if wish.work is Work.TAKE)
     seen = sight.machine(move.machine)
