@@ -70,7 +70,7 @@ def test_every_state_keeps_the_rules_and_names_both_sides(state: MoveState, step
     check(reply)
     first = w.text(reply).split("\n")[0]
     assert "T4-3" in first and "ada (vm-python)" in first and "bob (vm-r)" in first
-    assert "Agreed by bob for today 14:30 to today 15:15." in w.text(reply)
+    assert "Agreed by bob: between today 14:30 and today 15:15." in w.text(reply)
     assert all(s.show is Show.DAY_TIME for line in reply.lines for s in line if isinstance(s, When))
     assert not any(isinstance(s, Ping) for line in reply.lines for s in line)
 

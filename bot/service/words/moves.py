@@ -280,7 +280,7 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
         return ln(
             "Agreed", by, f", to begin at once{_number(move)}."
         )  # its window counts from when the card is there, not from when it was said
-    when: list[Part] = [" for ", When(window.start), " to ", When(window.end)] if window is not None else []
+    when: list[Part] = [": between ", When(window.start), " and ", When(window.end)] if window is not None else []
     return ln("Agreed", by, when, f"{_number(move)}.")
 
 
