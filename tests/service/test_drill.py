@@ -309,4 +309,8 @@ def test_a_card_that_was_lent_otherwise_is_not_given_back(place: Terminal) -> No
     assert place.house.say("dana", "machine add vm-train owners @dana").ok
     assert place.house.say("dana", "request 1 on vm-train restart now because drills").ok
     place.house.forward(2)
-    assert place.drill("vm-train") == 2 and "a card is lent to it (#1 with T4-1)" in place.text and "earlier" not in place.text
+    assert (
+        place.drill("vm-train") == 2
+        and "a card is lent to it (#1 with T4-1)" in place.text
+        and "earlier" not in place.text
+    )
