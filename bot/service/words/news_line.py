@@ -175,11 +175,9 @@ def offer_over(t: Telling) -> Reply:
         ln(
             "I ask you again when the next card comes up, or after ",
             When(rests),
-            ". Wanted sooner? Say so, and what fits then is yours.",
-        ),
-        buttons=(
-            about_button("I take it after all", "accept", t.ref),
-            about_button("Leave the line", "release", t.ref),
+            ". Wanted sooner? Say ",
+            command(t.policy, f"accept{t.ref}"),
+            ", and what fits then is yours.",
         ),
     )
 
