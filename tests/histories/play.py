@@ -596,7 +596,10 @@ class History:
             self.site.round()
             moves = self.site.books.moves.values()
             under_way = any(m.state in UNDER_WAY or m.state is MoveState.STUCK for m in moves)
-            calm = calm + 1 if not under_way and self.mark() == before else 0
+            tells = (
+                bool(self.site.store.pending()) and not self.site.voice.errors
+            )  # what the last round wrote goes out in the next
+            calm = calm + 1 if not under_way and not tells and self.mark() == before else 0
             if self.site.clock.at > end:
                 raise Violation("\n".join(["it does not come to rest", *self.story()]))
         self.judge_rest()
