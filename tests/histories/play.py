@@ -582,7 +582,18 @@ class History:
         home = self.homes.get(self.site.world.uuid_of(node), "")
         if home and runtime.powerState == "poweredOff" and self.site.world.host_of(node).name != home:
             hands.migrate(node.name, home)  # with cards that the other host has not it could not be started there
+            self.without_foreign(node.name)
         guest.configure(hang=False, shutdown_s=30.0, driver_broken=False, no_tools=False, boot_s=40.0)
+
+    def without_foreign(self, name: str) -> None:
+        """An admin takes off what was put in on another host: it names no card of this one, and no start would take it."""
+        world = self.site.world
+        node = next(n for n in world.inventory.of(vim.VirtualMachine) if n.name == name)
+        system = world.metal_of(node).system_id
+        for device in list(node.props["config"].hardware.device):
+            backing = getattr(device, "backing", None)
+            if getattr(backing, "systemId", None) not in (None, "", system):
+                self.site.hands.detach(name, backing.id)
 
     def rest(self) -> None:
         """Time until nothing changes any more."""
