@@ -589,10 +589,12 @@ class History:
         """An admin takes off what was put in on another host: it names no card of this one, and no start would take it."""
         world = self.site.world
         node = next(n for n in world.inventory.of(vim.VirtualMachine) if n.name == name)
-        system = world.metal_of(node).system_id
+        system, uuid = world.metal_of(node).system_id, world.uuid_of(node)
+        leases = [x for x in self.site.books.leases.values() if x.machine == uuid and x.state in OPEN_LEASE]
+        lent = {self.site.books.card(slot).pci for x in leases for slot in x.slots}
         for device in list(node.props["config"].hardware.device):
             backing = getattr(device, "backing", None)
-            if getattr(backing, "systemId", None) not in (None, "", system):
+            if getattr(backing, "systemId", None) not in (None, "", system) and backing.id not in lent:
                 self.site.hands.detach(name, backing.id)
 
     def rest(self) -> None:
@@ -641,7 +643,7 @@ class History:
 
 WEIGHTS = {
     "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
-    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 2, "card": 1, "guest": 3,
+    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 0, "card": 1, "guest": 3,
     "fault": 5, "refuse": 2, "silent": 1, "late": 1, "half": 1, "race": 3, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""
