@@ -33,7 +33,7 @@ from bot.local.vcenter.start import start_in_thread
 from bot.service.setup import judge_own, judge_vcenter, role, show
 from bot.service.setup.facts import Certificate, VCenterFacts, Wanted
 from bot.service.setup.findings import Weight, error, warning
-from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site, plain_environment, whole
+from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site
 
 Fault = Callable[[Site], AbstractContextManager[Any]]
 FAULTS: dict[str, tuple[str, Fault]] = {}
@@ -49,15 +49,6 @@ def fault(code: str) -> Callable[[Callable[[Site], Iterator[None]]], Fault]:
         return made
 
     return register
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with plain_environment(), whole(tmp_path_factory.mktemp("site"), port) as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

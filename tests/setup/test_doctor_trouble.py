@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from bot.local.vcenter.injected import Injection
 from bot.service.setup import judge_own
 from bot.service.setup.findings import Report
 from tests.edges.store_servers import Databases, databases  # noqa: F401 - a fixture
-from tests.setup.site import Site, plain_environment, whole
+from tests.setup.site import Site
 
 READS = (
     "versions",
@@ -38,15 +37,6 @@ READS = (
     "Fetch",
 )
 """Every call that the doctor makes."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with plain_environment(), whole(tmp_path_factory.mktemp("site"), port) as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

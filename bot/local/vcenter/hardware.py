@@ -71,28 +71,3 @@ def device(pci: Pci) -> DataObject:
         subDeviceId=signed16(pci.subdevice),
         deviceName=pci.names[1],
     )
-
-
-def passthrough(pci: Pci) -> DataObject:
-    """``host.config.pciPassthruInfo`` entry: the cards are passed through and the port they hang on is shared."""
-    card = pci in CARDS
-    return vim.host.PciPassthruInfo(
-        id=pci.id,
-        dependentDevice=pci.id,
-        passthruEnabled=card,
-        passthruCapable=pci.klass != 0x0600,
-        passthruActive=card,
-    )
-
-
-def graphics(pci: Pci) -> DataObject:
-    """``host.config.graphicsInfo`` entry of a card in passthrough."""
-    return vim.host.GraphicsInfo(
-        deviceName="NVIDIATesla T4",
-        vendorName=pci.names[0],
-        pciId=pci.id,
-        graphicsType="direct",
-        vgpuMode="none",
-        memorySizeInKB=support.long(CARD_MB * 1024),
-        vm=[],
-    )
