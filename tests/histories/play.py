@@ -580,10 +580,20 @@ class History:
             self.site.world.journal.add(ADMIN_USER, "power off", self.site.world.tag(node), clean=False)
         guest = self.site.world.guest_of(node)
         home = self.homes.get(self.site.world.uuid_of(node), "")
-        if home and runtime.powerState == "poweredOff" and self.site.world.host_of(node).name != home:
-            hands.migrate(node.name, home)  # with cards that the other host has not it could not be started there
-            self.without_foreign(node.name)
+        if home and self.site.world.host_of(node).name != home:
+            self.bring_home(node, home)
         guest.configure(hang=False, shutdown_s=30.0, driver_broken=False, no_tools=False, boot_s=40.0)
+
+    def bring_home(self, node: Node, home: str) -> None:
+        """An admin moves it back to where its cards are: elsewhere it could not be started with them, and what is lent to it waits."""
+        hands, ran = self.site.hands, node.props["runtime"].powerState == "poweredOn"
+        if ran:
+            hands.power(node.name, "off")
+        hands.migrate(node.name, home)
+        self.without_foreign(node.name)
+        self.site.read_journal()
+        if ran:
+            hands.power(node.name, "on")
 
     def without_foreign(self, name: str) -> None:
         """An admin takes off what was put in on another host: it names no card of this one, and no start would take it."""
@@ -643,7 +653,7 @@ class History:
 
 WEIGHTS = {
     "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
-    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 0, "card": 1, "guest": 3,
+    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 2, "card": 1, "guest": 3,
     "fault": 5, "refuse": 2, "silent": 1, "late": 1, "half": 1, "race": 3, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""
