@@ -13,7 +13,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-JOBS ?= 3
+JOBS ?= 4
 ARGS ?=
 SPEED ?=
 STORY ?=
@@ -52,9 +52,9 @@ check: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-# A file's tests stay on one worker, so that they share the servers that its fixtures start.
+# A file's tests stay on one worker, so that they share the servers that its fixtures start; tests/conftest.py says which file comes first.
 test: check
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(READY)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m long --durations=10 $(ARGS)

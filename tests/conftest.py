@@ -4,6 +4,7 @@ Rooms bring their own builders and servers in the conftest of their folder; only
 """
 
 import os
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,20 @@ settings.load_profile("gpubot")
 
 # Pictures are drawn without a screen, wherever the tests run.
 os.environ["MPLBACKEND"] = "Agg"
+
+
+WAITING = ("story", "guest", "edges", "local")
+"""Rooms whose tests mostly wait for processes and clocks; the others only reckon."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of the waiting rooms come first, one of each room in turn: no worker is left alone with a long one at the end, and not all
+    start their processes at once."""
+    files = {path: list(tests) for path, tests in groupby(items, lambda item: item.path)}
+    rooms = [[path for path in files if path.parent.name == room] for room in WAITING]
+    first = [path for turn in zip_longest(*rooms) for path in turn if path is not None]
+    items[:] = chain.from_iterable(files[path] for path in dict.fromkeys([*first, *files]))
 
 
 @pytest.fixture(autouse=True)

@@ -299,15 +299,16 @@ def with_number(where: str, number: str) -> bytes:
     return json.dumps(body).replace('"@"', number).encode()
 
 
-@pytest.mark.parametrize(
-    "number", ["NaN", "-NaN", "Infinity", "-Infinity", "1e999", "-1", "-1e-9", '"7"', "[]", "true"]
-)
+NO_NUMBERS = ("NaN", "-NaN", "Infinity", "-Infinity", "1e999", "-1", "-1e-9", '"7"', "[]", "true")
+
+
 @pytest.mark.parametrize("where", NUMBERS)
-def test_a_number_that_is_none_is_refused_by_its_name(house: House, where: str, number: str) -> None:
-    answer = house.push(with_number(where, number))
-    assert answer.status_code == 422
-    named = [fault["where"] for fault in answer.json()["detail"]]
-    assert where in named or named == ["body"], "or it is no JSON at all"
+def test_a_number_that_is_none_is_refused_by_its_name(house: House, where: str) -> None:
+    for number in NO_NUMBERS:
+        answer = house.push(with_number(where, number))
+        assert answer.status_code == 422, number
+        named = [fault["where"] for fault in answer.json()["detail"]]
+        assert where in named or named == ["body"], f"{number}, or it is no JSON at all"
     assert house.store.readings() == {}
 
 
