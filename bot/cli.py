@@ -59,26 +59,28 @@ def run(
     beside: Annotated[bool, typer.Option("--beside", hidden=True, help="Run beside another bot (tests only).")] = False,
 ) -> None:
     """Be the bot, until SIGTERM."""
-    from bot import wiring
     from bot.config import SettingsError, load
+    from bot.wiring.ground import CannotStart, amiss, cannot
 
     loaded, mistakes = None, []
     try:
         loaded = load(settings, run=True)
     except SettingsError as error:
         mistakes += error.mistakes
-    mistakes += wiring.amiss()
+    mistakes += amiss()
     level = os.environ.get("GPUBOT_LOG", "INFO").upper()
     if level not in logging.getLevelNamesMapping():
         mistakes.append(f"GPUBOT_LOG is {level}, which is no level; write: GPUBOT_LOG=INFO")
     if mistakes or loaded is None:
-        raise _fail(wiring.cannot(mistakes))
+        raise _fail(cannot(mistakes))
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
     for name in ("httpx", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    from bot.wiring.running import run as be_the_bot
+
     try:
-        raise typer.Exit(wiring.run(loaded, single=not beside))
-    except wiring.CannotStart as error:
+        raise typer.Exit(be_the_bot(loaded, single=not beside))
+    except CannotStart as error:
         _fail(str(error))
 
 
@@ -112,11 +114,11 @@ def first_settings(
     user = user or _asked("--user", "A login there that may read (like gpubot@vsphere.local)")
     password_file = password_file or Path(_asked("--password-file", "File with its password"))
     entry, password = _entry(name, host, port, user, password_file, ca_file, out)
-    from bot import wiring
     from bot.edges.here import zone
+    from bot.wiring.site import first_look
 
     logging.disable(logging.CRITICAL)
-    toml, machines, found = wiring.first_look(entry(zone()), password, ca_file)
+    toml, machines, found = first_look(entry(zone()), password, ca_file)
     if found:
         typer.echo(show.listing(found), err=True)
     if not toml:
@@ -186,17 +188,19 @@ def look_into(
 
     Changes nothing, with the bot running or not. Ends with 0 if nothing is wrong, 1 after warnings, 2 after errors.
     """
-    from bot import wiring
     from bot.service.setup import show
+    from bot.wiring.ground import CannotStart
+    from bot.wiring.looking import look_into as look
+    from bot.wiring.site import record_site
 
     logging.disable(logging.CRITICAL)  # what goes wrong is told as findings
     if record is not None:
         try:
-            for line in wiring.record_site(settings, record):
+            for line in record_site(settings, record):
                 typer.echo(line, err=json)
-        except wiring.CannotStart as error:
+        except CannotStart as error:
             raise _fail(str(error)) from None
-    report = wiring.look_into(settings)
+    report = look(settings)
     typer.echo(show.as_json(report) if json else show.text(report))
     if any(finding.code == "doctor.silent" for finding in report.findings):
         sys.stdout.flush()
@@ -211,14 +215,15 @@ def say(
     settings: SettingsFile = HERE,
 ) -> None:
     """Say something to the desk from the terminal: the same answer as in Slack, with the bot running or not."""
-    from bot import wiring
+    from bot.wiring import terminal
+    from bot.wiring.ground import CannotStart
 
     loaded = _load(settings)
     try:
         with _database():
-            reply = wiring.say(loaded, as_, " ".join(text))
-            typer.echo(wiring.plain(loaded, as_, reply))
-    except wiring.CannotStart as error:
+            reply = terminal.say(loaded, as_, " ".join(text))
+            typer.echo(terminal.plain(loaded, as_, reply))
+    except CannotStart as error:
         _fail(str(error))
     raise typer.Exit(0 if reply.ok else 1)
 
@@ -230,15 +235,16 @@ def pause(
     settings: SettingsFile = HERE,
 ) -> None:
     """Stop all acting at once (looking and answering go on). `gpubot say --as ADMIN resume` goes on."""
-    from bot import wiring
+    from bot.wiring import terminal
+    from bot.wiring.ground import CannotStart
 
     if as_:
         return say(["pause", *(["because", *why] if why else [])], as_, settings)
     loaded = _load(settings)
     try:
         with _database():
-            typer.echo(wiring.plain(loaded, "", wiring.halt(loaded, _user(), " ".join(why or ()))))
-    except wiring.CannotStart as error:
+            typer.echo(terminal.plain(loaded, "", terminal.halt(loaded, _user(), " ".join(why or ()))))
+    except CannotStart as error:
         _fail(str(error))
 
 
@@ -254,13 +260,14 @@ def drill(
 
     Ctrl-C or SIGTERM gives back what was begun and says what goes on; a second one leaves the way back to the bot.
     """
-    from bot import wiring
+    from bot.wiring import terminal
+    from bot.wiring.ground import CannotStart
 
     loaded = _load(settings)
     try:
         with _database():
-            code = wiring.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
-    except wiring.CannotStart as error:
+            code = terminal.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
+    except CannotStart as error:
         _fail(str(error))
     raise typer.Exit(code)
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDERS = (
-    "domain", "service", "commands", "edges", "edges/slack", "edges/vsphere", "edges/telemetry", "edges/store",
+    "domain", "service", "commands", "wiring", "edges", "edges/slack", "edges/vsphere", "edges/telemetry", "edges/store",
     "local", "local/slack", "local/vcenter", "guest",
 )  # fmt: skip
 """Rooms that are folders; FILES are those that are one file, though each may become a folder of its name."""
-FILES = ("cli", "wiring", "config", "edges/web", "edges/beats", "edges/plots", "edges/meter", "edges/clock")
+FILES = ("cli", "config", "edges/web", "edges/beats", "edges/plots", "edges/meter", "edges/clock")
 EDGES = tuple(room.removeprefix("edges/") for room in (*FOLDERS, *FILES) if room.startswith("edges/"))
 STRANGE_HOMES = {
     "home-slack": "edges.web",

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from pathlib import Path
 
-from bot import wiring
 from bot.config import load
 from bot.domain.policy import Policy
 from bot.edges.telemetry.prometheus import PrometheusSettings
+from bot.wiring.values import prometheus_of
 
 
 def test_the_settings_as_plain_values(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_the_settings_as_plain_values(tmp_path: Path) -> None:
         'token_file = "prometheus.token"\n'
     )
     policy = Policy(reading_stale=timedelta(minutes=7))
-    assert wiring.prometheus_of(load(file), policy) == PrometheusSettings(
+    assert prometheus_of(load(file), policy) == PrometheusSettings(
         url="https://prometheus.example.com",
         interval=timedelta(seconds=60),
         scrape=timedelta(seconds=30),
@@ -31,4 +31,4 @@ def test_the_settings_as_plain_values(tmp_path: Path) -> None:
 def test_without_the_section_nobody_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "gpubot.toml"
     file.write_text("")
-    assert wiring.prometheus_of(load(file), Policy()) is None
+    assert prometheus_of(load(file), Policy()) is None

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot import wiring
 from bot.cli import app
 from bot.config import examine
 from bot.service.ports import Show, When
 from bot.service.words.common import ln, say
+from bot.wiring import terminal
 from tests.fakes import text_of
 from tests.house import House
 
@@ -42,11 +42,11 @@ def test_its_times_are_those_of_the_first_admin_as_a_drills_are_and_the_zone_is_
     file.write_text(f'[site]\nzone = "UTC"\nadmins = ["dana"]\n[store]\nurl = "sqlite:///{house.path / "gpubot.db"}"\n')
     settings, _, _ = examine(file)
     assert settings is not None
-    said = wiring.plain(
+    said = terminal.plain(
         settings, "", say(ln("Off since ", When(datetime(2026, 11, 30, 16, 5, tzinfo=UTC), Show.TIME), "."))
     )
     assert said == "Off since 17:05.\nTimes are those of Europe/Berlin."
-    assert "Times" not in wiring.plain(settings, "", say(ln("Paused.")))
+    assert "Times" not in terminal.plain(settings, "", say(ln("Paused.")))
 
 
 def test_an_admin_may_say_it_without_a_reason(house: House, settings: Path) -> None:

@@ -17,7 +17,7 @@ from bot.domain.model import Person
 from bot.edges.slack import SlackPeople, make_client
 from bot.edges.slack import disturb as edge
 from bot.local.slack import LocalSlack, start_in_thread
-from bot.wiring import slack_of
+from bot.wiring.values import slack_of
 from tests.edges.slack_rig import settings_for
 from tests.edges.test_slack_voice import Hand, arm
 from tests.edges.waiting import until

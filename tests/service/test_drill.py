@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bot import wiring
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
 from bot.domain.model import CallKind, LeaseState, Power, SeenMachine, Vgpu
 from bot.domain.policy import Policy
 from bot.service.ports import Ask, Reply
 from bot.service.setup.drill import Wanted, Ways, drill
 from bot.service.setup.drill_words import changed
+from bot.wiring import terminal
 from tests.fakes import text_of, uuid
 from tests.house import House
 
@@ -262,7 +262,7 @@ def test_an_interruption_just_after_a_line_was_written_down_leaves_nothing(place
 
 def test_sigterm_is_told_as_ctrl_c_and_is_as_before_afterwards() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), wiring._as_ctrl_c(signal.SIGTERM):
+    with pytest.raises(KeyboardInterrupt), terminal._as_ctrl_c(signal.SIGTERM):
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
 

@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot import wiring
 from bot.domain.draft import Changes
 from bot.domain.model import Machine, Reading
 from bot.edges.store import SqlStore, open_store
@@ -25,6 +24,7 @@ from bot.local.vcenter.settings import Settings
 from bot.local.vcenter.start import Running
 from bot.local.vcenter.start import start_in_thread as start_vcenter
 from bot.service.setup.findings import Finding, Report
+from bot.wiring.looking import look_into
 
 CARD, OTHER = "0000:3b:00.0", "0000:5e:00.0"
 OURS = ("vm-r", "vm-train")
@@ -112,7 +112,7 @@ class Site:
 
     def look(self) -> Report:
         """What the doctor says now."""
-        return wiring.look_into(self.folder / "gpubot.toml")
+        return look_into(self.folder / "gpubot.toml")
 
     def codes(self) -> list[str]:
         """What it finds now, by name."""

@@ -20,7 +20,6 @@ import trustme
 import websocket
 from typer.testing import CliRunner
 
-from bot import wiring
 from bot.cli import app
 from bot.domain.draft import Changes
 from bot.domain.model import Card
@@ -33,6 +32,7 @@ from bot.local.vcenter.start import start_in_thread
 from bot.service.setup import judge_own, judge_vcenter, role, show
 from bot.service.setup.facts import Certificate, VCenterFacts, Wanted
 from bot.service.setup.findings import Weight, error, warning
+from bot.wiring import values
 from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site
 
 Fault = Callable[[Site], AbstractContextManager[Any]]
@@ -55,7 +55,7 @@ def fault(code: str) -> Callable[[Callable[[Site], Iterator[None]]], Fault]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less patience with what is silent."""
     monkeypatch.setattr(store_inspect, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(wiring, "CONNECT_S", 1.0)
+    monkeypatch.setattr(values, "CONNECT_S", 1.0)
     monkeypatch.setattr(vsphere_inspect, "SHAKE_S", 0.5)
 
 

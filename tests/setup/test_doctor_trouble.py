@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bot import wiring
 from bot.domain.draft import Changes
 from bot.domain.model import Machine
 from bot.edges.store import backup, open_store, restore, upgrade
@@ -21,6 +20,7 @@ from bot.edges.vsphere import notes
 from bot.local.vcenter.injected import Injection
 from bot.service.setup import judge_own
 from bot.service.setup.findings import Report
+from bot.wiring import values
 from tests.edges.store_servers import Databases, databases  # noqa: F401 - a fixture
 from tests.setup.site import Site
 
@@ -42,7 +42,7 @@ READS = (
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less patience with what is silent."""
-    monkeypatch.setattr(wiring, "CONNECT_S", 0.4)
+    monkeypatch.setattr(values, "CONNECT_S", 0.4)
     monkeypatch.setattr(vsphere_inspect, "SHAKE_S", 0.4)
     monkeypatch.setattr(notes, "REST_S", 0.4)
 

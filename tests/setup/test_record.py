@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bot import wiring
 from bot.cli import app
 from bot.domain.model import Seen
 from bot.edges.vsphere.connect import VCenter
@@ -21,6 +20,7 @@ from bot.local.vcenter.settings import CardRig, HostRig, Settings
 from bot.local.vcenter.start import Running, start_in_thread
 from bot.local.vcenter.vmomi import vim
 from bot.service.setup import role
+from bot.wiring.site import record_site
 from tests.edges.vsphere_rig import Clock, until
 from tests.setup.site import CARD, plain_environment
 
@@ -164,7 +164,7 @@ def test_a_vcenter_that_is_away_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "gpubot.toml").write_text(
         '[vcenter.lab]\nhost = "vcenter.invalid"\nuser = "bot"\npassword_file = "vcenter.password"\n'
     )
-    said = wiring.record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
+    said = record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
     assert len(said) == 1 and "vcenter.invalid" in said[0] and "TCP" in said[0]
     assert not list((tmp_path / "sent").glob("*.xml"))
 

@@ -1,0 +1,65 @@
+"""What every way in stands on: the clock, the rules, the database, and what keeps a command from beginning.
+
+Used by the other files of this room and by ``cli``. It must not import an edge that a line at the terminal does without (Slack, vCenter).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.config import Settings
+from bot.domain.policy import Policy
+from bot.edges.clock import FileClock
+from bot.edges.store import SqlStore, StoreError, open_store
+
+CLAIM_TTL = timedelta(seconds=60)
+"""Real time without a heartbeat after which another process may be the bot of a database."""
+
+
+class CannotStart(Exception):
+    """It cannot begin; the text says why and what to do."""
+
+
+def cannot(mistakes: Iterable[str]) -> str:
+    """All that is in the way of a start, a line each."""
+    return "gpubot cannot start:\n" + "\n".join(f"- {line}" for line in mistakes)
+
+
+def amiss() -> list[str]:
+    """What is wrong with the environment besides the settings, told with them."""
+    try:
+        clock_of()
+    except CannotStart as error:
+        return [str(error)]
+    return []
+
+
+def clock_of() -> FileClock:
+    """The clock, by ``GPUBOT_CLOCK``. Raises CannotStart: books that were written in one time must not be read in another."""
+    clock = FileClock(os.environ.get("GPUBOT_CLOCK") or None)
+    if why := clock.unusable():
+        raise CannotStart(
+            f"GPUBOT_CLOCK names {clock.path}, and {why}: write it as docs/architecture.md shows, or leave GPUBOT_CLOCK out"
+        )
+    return clock
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The rules' numbers, with the kinds."""
+    return replace(settings.policy(), kinds=dict(settings.kinds))
+
+
+def kinds_of(settings: Settings) -> tuple[str, ...]:
+    """The kinds that people may ask for."""
+    return tuple(dict.fromkeys(settings.kinds.values()))
+
+
+def open_books(settings: Settings, clock: FileClock) -> SqlStore:
+    """The database. Raises CannotStart."""
+    try:
+        return open_store(settings.store.url, now=clock.now)
+    except StoreError as error:
+        raise CannotStart(str(error)) from error
