@@ -214,18 +214,23 @@ def say(
     as_: Annotated[str, typer.Option("--as", help="Who says it: a name or a Slack id.")],
     settings: SettingsFile = HERE,
 ) -> None:
-    """Say something to the desk from the terminal: the same answer as in Slack, with the bot running or not."""
-    from bot.wiring import terminal
-    from bot.wiring.ground import CannotStart
+    """Say something to the desk from the terminal: the same answer as in Slack, with the bot running or not.
 
-    loaded = _load(settings)
-    try:
-        with _database():
-            reply = terminal.say(loaded, as_, " ".join(text))
-            typer.echo(terminal.plain(loaded, as_, reply))
-    except CannotStart as error:
-        _fail(str(error))
-    raise typer.Exit(0 if reply.ok else 1)
+    Exit code: 0 done or answered, 1 refused, 2 not understood by the desk at all: wrong settings, no database, nobody of that name.
+    """
+    raise typer.Exit(0 if _say(settings, as_, " ".join(text)) else 1)
+
+
+def _say(settings: Path, as_: str, text: str, before: str = "") -> bool:
+    """Whether the desk did it. ``before``: what is said before an error."""
+    from bot.wiring import terminal
+
+    loaded = _load(settings, before)
+    with _database(settings, before):
+        reply = terminal.say(loaded, as_, text)
+    with _database(settings):
+        typer.echo(terminal.plain(loaded, as_, reply))
+    return bool(reply.ok)
 
 
 @app.command()
@@ -234,18 +239,20 @@ def pause(
     as_: Annotated[str, typer.Option("--as", help="Which admin says it; else this system's user.")] = "",
     settings: SettingsFile = HERE,
 ) -> None:
-    """Stop all acting at once (looking and answering go on). `gpubot say --as ADMIN resume` goes on."""
+    """Stop all acting at once (looking and answering go on). `gpubot say --as ADMIN resume` goes on.
+
+    Exit code: 0 only if it is paused.
+    """
     from bot.wiring import terminal
-    from bot.wiring.ground import CannotStart
 
     if as_:
-        return say(["pause", *(["because", *why] if why else [])], as_, settings)
-    loaded = _load(settings)
-    try:
-        with _database():
-            typer.echo(terminal.plain(loaded, "", terminal.halt(loaded, _user(), " ".join(why or ()))))
-    except CannotStart as error:
-        _fail(str(error))
+        done = _say(settings, as_, " ".join(["pause", *(["because", *why] if why else [])]), NOT_PAUSED)
+        raise typer.Exit(0 if done else 1)
+    loaded = _load(settings, NOT_PAUSED)
+    with _database(settings, NOT_PAUSED):
+        reply = terminal.halt(loaded, _user(), " ".join(why or ()))
+    with _database(settings):
+        typer.echo(terminal.plain(loaded, "", reply))
 
 
 @app.command()
@@ -261,14 +268,10 @@ def drill(
     Ctrl-C or SIGTERM gives back what was begun and says what goes on; a second one leaves the way back to the bot.
     """
     from bot.wiring import terminal
-    from bot.wiring.ground import CannotStart
 
     loaded = _load(settings)
-    try:
-        with _database():
-            code = terminal.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
-    except CannotStart as error:
-        _fail(str(error))
+    with _database(settings):
+        code = terminal.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
     raise typer.Exit(code)
 
 
@@ -337,12 +340,13 @@ def local_slack(ctx: typer.Context) -> None:
 
 @db.command("upgrade")
 def db_upgrade(settings: SettingsFile = HERE) -> None:
-    """Bring the database to this program's version."""
-    from bot.edges.store import upgrade
+    """Bring the database to this program's version; one that is not there yet is made."""
+    from bot.edges.store import name_of, upgrade
 
-    with _database():
-        upgrade(_load(settings).store.url)
-    typer.echo("The database is up to date.")
+    url = _load(settings).store.url
+    with _database(settings):
+        upgrade(url)
+        typer.echo(f"The database {name_of(url)} is up to date.")
 
 
 @db.command("backup")
@@ -350,8 +354,9 @@ def db_backup(to: Annotated[Path, typer.Argument(help="The file to write.")], se
     """Copy the database while the bot runs."""
     from bot.edges.store import backup
 
-    with _database():
-        backup(_load(settings).store.url, to)
+    url = _load(settings).store.url
+    with _database(settings):
+        backup(url, to)
     typer.echo(f"Copied to {to}.")
 
 
@@ -362,8 +367,9 @@ def db_restore(
     """Bring a copy back; the bot must not run."""
     from bot.edges.store import restore
 
-    with _database():
-        found = restore(_load(settings).store.url, source)
+    url = _load(settings).store.url
+    with _database(settings):
+        found = restore(url, source)
     typer.echo(f"Restored from {source}." + (f" What was there before is in {found.kept}." if found.kept else ""))
     typer.echo(
         "What happened after the copy was made is not in it: look at each machine that is off. The bot tells the"
@@ -377,25 +383,34 @@ def db_restore(
         )
 
 
+NOT_PAUSED = "It is not paused: "
+
+
 @contextmanager
-def _database() -> Iterator[None]:
-    """What is wrong with the database, or with a copy, in one line."""
-    from bot.edges.store import StoreError
+def _database(settings: Path, before: str = "") -> Iterator[None]:
+    """What keeps a command from beginning, or is wrong with the database or with a copy, in one line."""
+    from bot.config import named_by
+    from bot.edges.store import Absent, StoreError
+    from bot.wiring.ground import CannotStart
 
     try:
         yield
-    except StoreError as error:
-        _fail(str(error))
+    except Absent as error:
+        makes = "`gpubot run` makes it, and so does `gpubot db upgrade`"
+        other = "if the bot has another one, name its settings with --settings (or GPUBOT_SETTINGS)"
+        _fail(f"{before}{error} ({named_by(settings, 'store', 'url')}). {makes}; {other}.")
+    except (StoreError, CannotStart) as error:
+        _fail(f"{before}{error}")
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, before: str = "") -> Any:
     """The settings, or all mistakes at once."""
     from bot.config import SettingsError, load
 
     try:
         return load(path)
     except SettingsError as error:
-        _fail(str(error))
+        _fail(f"{before}{error}")
 
 
 def _fail(text: str) -> Any:

@@ -5,9 +5,21 @@ go and told as a sentence with the line to write instead. Machines, owners, toke
 in the database.
 """
 
-from bot.config.load import Settings, examine, load
+from bot.config.load import Settings, examine, load, named_by
 from bot.config.mistakes import SettingsError
 from bot.config.sections import Site, Slack, Store, VCenter, Web
 from bot.config.values import is_host
 
-__all__ = ["Settings", "SettingsError", "Site", "Slack", "Store", "VCenter", "Web", "examine", "is_host", "load"]
+__all__ = [
+    "Settings",
+    "SettingsError",
+    "Site",
+    "Slack",
+    "Store",
+    "VCenter",
+    "Web",
+    "examine",
+    "is_host",
+    "load",
+    "named_by",
+]

@@ -247,6 +247,16 @@ def examine(path: str | Path | None = None) -> tuple[Settings | None, list[str],
     return settings.model_copy(update={"vcenter": good}), list(dict.fromkeys(mistakes)), left_out
 
 
+def named_by(path: str | Path, section: str, key: str) -> str:
+    """What says a setting of settings that load, in words: the environment, the file, or neither."""
+    if (said := from_environment(os.environ).get((section, key))) is not None:
+        return f"named by {said[0]} in the environment"
+    part = _read(Path(path)).get(section)
+    if isinstance(part, dict) and key in part:
+        return f"named by [{section}] {key} of {Path(path).resolve()}"
+    return f"the usual one of {Path(path).resolve()}, which has no [{section}] {key}"
+
+
 def _looked_into(path: str | Path | None, run: bool) -> tuple[Settings | None, frozenset[Where], list[str]]:
     """The settings without what is wrong in them; where that was; all mistakes.
 

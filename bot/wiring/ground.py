@@ -13,7 +13,7 @@ from datetime import timedelta
 from bot.config import Settings
 from bot.domain.policy import Policy
 from bot.edges.clock import FileClock
-from bot.edges.store import SqlStore, StoreError, open_store
+from bot.edges.store import SqlStore, open_store
 
 CLAIM_TTL = timedelta(seconds=60)
 """Real time without a heartbeat after which another process may be the bot of a database."""
@@ -57,9 +57,6 @@ def kinds_of(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(settings.kinds.values()))
 
 
-def open_books(settings: Settings, clock: FileClock) -> SqlStore:
-    """The database. Raises CannotStart."""
-    try:
-        return open_store(settings.store.url, now=clock.now)
-    except StoreError as error:
-        raise CannotStart(str(error)) from error
+def books_of(settings: Settings, clock: FileClock) -> SqlStore:
+    """The database that is there, for who must not make one. Raises StoreError."""
+    return open_store(settings.store.url, now=clock.now, make=False)

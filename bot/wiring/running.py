@@ -19,7 +19,7 @@ from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
 from bot.edges.meter import Meter
 from bot.edges.slack import Link, LinkError, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
-from bot.edges.store import SqlStore, StoreError
+from bot.edges.store import SqlStore, StoreError, open_store
 from bot.edges.telemetry import push
 from bot.edges.telemetry.prometheus import PrometheusSettings, PrometheusSource
 from bot.edges.vsphere.connect import VCenter
@@ -30,7 +30,8 @@ from bot.service.counting import CountedLab, counted_desk, counted_round
 from bot.service.desk import Desk
 from bot.service.ports import Lab, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
-from bot.wiring.ground import CLAIM_TTL, CannotStart, cannot, clock_of, kinds_of, open_books, policy_of
+from bot.service.setup.judge_own import level_line
+from bot.wiring.ground import CLAIM_TTL, CannotStart, cannot, clock_of, kinds_of, policy_of
 from bot.wiring.health import Bot
 from bot.wiring.values import prometheus_of, slack_of, vcenters_of
 
@@ -68,13 +69,15 @@ def run(settings: Settings, *, single: bool = True) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with ExitStack() as stack:
-        store = open_books(settings, clock)
+        store = _open(settings, clock)
         stack.callback(store.close)
         if single:
             _claim(store, clock, run_id)
             stack.callback(_resign, store, run_id)
         bot = _assemble(settings, slack, vcenters, _Made(store, clock, policy, run_id, single), stack)
         log.info("run %s: level %s, %s", run_id, policy.level, ", ".join(v.name for v in vcenters))
+        if less := level_line(policy.level):
+            log.warning("%s", less)
         return _until_stopped(bot, stop, stack)
 
 
@@ -87,6 +90,14 @@ class _Made:
     policy: Policy
     run: str
     single: bool
+
+
+def _open(settings: Settings, clock: FileClock) -> SqlStore:
+    """The database, made if it is not there yet."""
+    try:
+        return open_store(settings.store.url, now=clock.now)
+    except StoreError as error:
+        raise CannotStart(str(error)) from error
 
 
 def _claim(store: SqlStore, clock: FileClock, run_id: str) -> None:

@@ -14,17 +14,17 @@ from bot.domain.visible import visible
 from bot.service import words
 from bot.service.desk import Desk
 from bot.service.known import KnownPeople
-from bot.service.ports import Ask, Reply, StoreTrouble, When
+from bot.service.ports import Ask, Reply, When
 from bot.service.setup.drill import Wanted as Drilled
 from bot.service.setup.drill import Ways, drill
 from bot.service.words.plain import not_known, zone_line
-from bot.wiring.ground import CLAIM_TTL, CannotStart, clock_of, kinds_of, open_books, policy_of
+from bot.wiring.ground import CLAIM_TTL, CannotStart, books_of, clock_of, kinds_of, policy_of
 
 
 def say(settings: Settings, person: str, text: str) -> Reply:
-    """What the desk answers somebody, with the bot running or not. Raises CannotStart."""
+    """What the desk answers somebody, with the bot running or not. Raises CannotStart, StoreError."""
     clock = clock_of()
-    store = open_books(settings, clock)
+    store = books_of(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         found = people.find(visible(person))
@@ -37,15 +37,14 @@ def say(settings: Settings, person: str, text: str) -> Reply:
 
 
 def halt(settings: Settings, user: str, reason: str) -> Reply:
-    """The emergency stop from the terminal, with the bot running or not. Raises CannotStart, also if it was not kept."""
+    """The emergency stop from the terminal, with the bot running or not. Raises CannotStart, StoreError, StoreTrouble: it was
+    not kept."""
     clock = clock_of()
-    store = open_books(settings, clock)
+    store = books_of(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
         return desk.halt(user, reason)
-    except StoreTrouble as trouble:
-        raise CannotStart(f"It is not paused: {trouble}") from trouble
     finally:
         store.close()
 
@@ -53,7 +52,7 @@ def halt(settings: Settings, user: str, reason: str) -> Reply:
 def plain(settings: Settings, person: str, reply: Reply) -> str:
     """A reply as text for the terminal, times in the person's zone; ``person``: "" nobody is named: in the first admin's, which is told."""
     clock = clock_of()
-    store = open_books(settings, clock)
+    store = books_of(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         found = people.find(visible(person)) if person else _first_admin(people)
@@ -80,9 +79,9 @@ def drill_of(
     out: Callable[[str], None],
     ask: Callable[[str], bool],
 ) -> int:
-    """``gpubot drill``: see ``service.setup.drill``. ``person``: "" the first admin that is known. Returns the exit code. Raises CannotStart."""
+    """``gpubot drill``: see ``service.setup.drill``. ``person``: "" the first admin that is known. Returns the exit code. Raises CannotStart, StoreError."""
     clock = clock_of()
-    store = open_books(settings, clock)
+    store = books_of(settings, clock)
     try:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         found = people.find(visible(person)) if person else _first_admin(people)

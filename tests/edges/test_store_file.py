@@ -22,6 +22,7 @@ from bot.domain.draft import Draft
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import MoveState, Turn
 from bot.edges.store import (
+    Absent,
     Away,
     Busy,
     Conflict,
@@ -317,12 +318,18 @@ def test_a_copy_into_an_empty_place(url: str, tmp_path: Path) -> None:
 
 
 def test_a_copy_writes_over_nothing(file: Path, url: str, tmp_path: Path) -> None:
-    assert "there is no database" in refusal(NotOurs, lambda: backup(url, tmp_path / "copy.db"))
+    assert "there is no database" in refusal(Absent, lambda: backup(url, tmp_path / "copy.db"))
     open_store(url).close()
     (tmp_path / "copy.db").write_text("mine")
     assert "exists; name a new file" in refusal(NotWritable, lambda: backup(url, tmp_path / "copy.db"))
     assert (tmp_path / "copy.db").read_text() == "mine"
     refusal(NotWritable, lambda: backup(url, tmp_path / "no" / "copy.db"))
+
+
+def test_what_is_no_database_of_ours_is_not_copied(file: Path, url: str, tmp_path: Path) -> None:
+    sql(file, "CREATE TABLE guestbook (x)")
+    assert "is no database of gpubot" in refusal(NotOurs, lambda: backup(url, tmp_path / "copy.db"))
+    assert not (tmp_path / "copy.db").exists()
 
 
 def test_what_is_no_copy_is_not_put_back(file: Path, url: str, tmp_path: Path) -> None:

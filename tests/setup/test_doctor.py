@@ -123,6 +123,15 @@ def no_database_yet(site: Site) -> Iterator[None]:
         yield
 
 
+@fault("database.lost")
+def a_database_that_was_moved_while_it_was_used(site: Site) -> Iterator[None]:
+    with aside(site):
+        for file in site.folder.glob("gpubot.db*"):
+            file.unlink()
+        (site.folder / "gpubot.db-wal").write_bytes(b"pages")
+        yield
+
+
 @fault("database.read-only")
 def no_folder_for_the_database(site: Site) -> Iterator[None]:
     with settings(site, store="sqlite:///nowhere/gpubot.db"):

@@ -3,7 +3,9 @@
 Wiring calls :func:`open_store`; the ``gpubot db`` commands call :func:`upgrade`, :func:`backup` and :func:`restore`.
 """
 
+from bot.edges.store.engine import name_of
 from bot.edges.store.errors import (
+    Absent,
     Away,
     Busy,
     Conflict,
@@ -20,6 +22,7 @@ from bot.edges.store.schema import backup, restore, upgrade
 from bot.edges.store.store import SqlStore, open_store
 
 __all__ = [
+    "Absent",
     "Away",
     "Busy",
     "Conflict",
@@ -33,6 +36,7 @@ __all__ = [
     "TooOld",
     "Unreadable",
     "backup",
+    "name_of",
     "open_store",
     "restore",
     "upgrade",

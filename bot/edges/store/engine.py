@@ -7,6 +7,7 @@ later fails at once when somebody else wrote in between, however long one would 
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -18,9 +19,11 @@ from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine,
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from bot.edges.store.errors import NotOurs, NotWritable, StoreError, plain_words
+from bot.edges.store.errors import NotOurs, NotWritable, StoreError, plain_words, reached
 from bot.edges.store.pen import say
-from bot.edges.store.place import Place, refuse_remains
+from bot.edges.store.place import Place, refuse_absent, refuse_remains
+
+log = logging.getLogger("gpubot.store")
 
 PATIENCE_S = 5
 """Real seconds that a transaction waits for another program's write lock."""
@@ -55,10 +58,16 @@ def where(url: URL) -> str:
     return url.update_query_dict(dict.fromkeys(secret, "…")).render_as_string(hide_password=True)
 
 
+def name_of(url: str) -> str:
+    """The same of an address."""
+    return where(parse_url(url))
+
+
 def make_engine(url: URL, *, create: bool = True) -> Engine:
     """An engine with our rules. Transactions are begun by the :class:`Gate` alone."""
     if url.get_backend_name() == "sqlite":
-        _check_file(url, create)
+        with reached(Path(str(url.database))):
+            _check_file(url, create)
         engine = create_engine(url, connect_args={"timeout": PATIENCE_S}, pool_size=8, max_overflow=24)
         event.listen(engine, "connect", _on_connect)
     else:
@@ -70,15 +79,16 @@ def make_engine(url: URL, *, create: bool = True) -> Engine:
 def _check_file(url: URL, create: bool) -> None:
     """Say what is wrong with the path before SQLite says less."""
     path = Path(str(url.database))
+    if not create:
+        refuse_absent(path)
     if not path.parent.is_dir():
         raise NotWritable(f"the database {path} cannot be made: its folder does not exist; make it first")
     if path.is_dir():
         raise NotOurs(f"the database {path} is a folder; name a file in [store] url")
     if path.exists():
         return
-    if not create:
-        raise NotOurs(f"there is no database {path}; `gpubot db upgrade` makes one")
     refuse_remains(path)
+    log.info("there is no database %s yet: a new one is made", path)
     try:
         path.touch(mode=0o600)  # who asked for what, and why, is not for every user of the machine
     except OSError as error:

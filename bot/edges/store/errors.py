@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -47,6 +48,10 @@ class Lost(StoreError, StoreTrouble):
         self.since = since
 
 
+class Absent(StoreError):
+    """There is no database yet, and who looks for it must not make one."""
+
+
 class Missing(StoreError):
     """There is no database where there was one."""
 
@@ -78,6 +83,18 @@ SQLITE_WORDS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("malformed", NotOurs, "is damaged; bring back a copy with `gpubot db restore`"),
 )
 """What SQLite says (lower case, part of it), the error that it becomes, and our words after the file's name."""
+
+
+@contextmanager
+def reached(path: Path) -> Iterator[None]:
+    """Turn what the system says of a file, or of the folders above it, into :class:`NotWritable`."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritable(
+            f"{path} cannot be reached: {error.strerror or error}; give this user the right to it and its folders",
+            f"my database cannot be reached: {error.strerror or error}",
+        ) from error
 
 
 SERVER_BUSY = ("lock timeout", "could not serialize", "deadlock detected")

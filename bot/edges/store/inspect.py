@@ -21,7 +21,20 @@ from sqlalchemy import select
 from bot.edges.store import schema
 from bot.edges.store.claims import CLAIM, alive
 from bot.edges.store.engine import Gate, parse_url, where
-from bot.edges.store.errors import Away, Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, plain_words
+from bot.edges.store.errors import (
+    Absent,
+    Away,
+    Busy,
+    Missing,
+    NotOurs,
+    NotWritable,
+    StoreError,
+    TooNew,
+    TooOld,
+    plain_words,
+    reached,
+)
+from bot.edges.store.place import refuse_remains
 from bot.edges.store.store import SqlStore
 from bot.edges.store.tables import TokenRow, table
 from bot.service.setup.facts import DatabaseFacts
@@ -41,6 +54,8 @@ KINDS: Mapping[type[StoreError], str] = {
     NotWritable: "read-only",
     NotOurs: "not-ours",
     Busy: "busy",
+    Absent: "missing",
+    Missing: "lost",
     Away: "away",
 }
 
@@ -56,9 +71,8 @@ def inspect(url: str, real_now: datetime | None = None) -> DatabaseFacts:
         if parsed.get_backend_name() == "sqlite":
             path = Path(str(parsed.database))
             facts = replace(facts, free_mb=_free(path))
-            if not path.exists():
-                return _absent(path, facts)
-            facts = _file(path, facts)
+            with reached(path):
+                facts = _file(path, facts) if path.exists() else _absent(path, facts)
             if facts.trouble:
                 return facts
         return _books(url, facts, now)
@@ -88,6 +102,10 @@ def _absent(path: Path, facts: DatabaseFacts) -> DatabaseFacts:
     if not path.parent.is_dir():
         text = f"the database {path} cannot be made: its folder does not exist; make it first"
         return replace(facts, trouble=text, kind="read-only")
+    try:
+        refuse_remains(path)
+    except Missing as error:  # `gpubot run` refuses as well: it is not there any more
+        return replace(facts, trouble=str(error), kind="lost")
     return replace(facts, kind="missing", trouble="it is not there yet")
 
 

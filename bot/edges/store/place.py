@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, event
 
-from bot.edges.store.errors import Lost, Missing
+from bot.edges.store.errors import Absent, Lost, Missing
 
 log = logging.getLogger("gpubot.store")
 
@@ -128,6 +128,21 @@ def put_logs_aside(path: Path, only: dict[Path, Identity] | None = None) -> list
     return moved
 
 
+def refuse_absent(path: Path) -> None:
+    """Before a database is used by who must not make one.
+
+    :raises Absent: there is none, or an empty file
+    :raises Missing: there was one
+    """
+    if path.is_dir() or (path.exists() and path.stat().st_size > 0):
+        return
+    if path.exists():
+        raise Absent(f"the database {path} is an empty file")
+    if path.parent.is_dir():
+        refuse_remains(path)
+    raise Absent(f"there is no database {path}")
+
+
 def refuse_remains(path: Path) -> None:
     """Before a database is made where there is none: is there what a lost one leaves?
 
@@ -137,7 +152,6 @@ def refuse_remains(path: Path) -> None:
     rescued = [name for name in names if name.startswith(f"{path.name}{RESCUED}")]
     logs = [name for name in names if name == f"{path.name}{LOGS[0]}"]
     if not rescued and not logs:
-        log.info("there is no database %s yet: a new one is made", path)
         return
     copy = path.parent / rescued[-1] if rescued else "COPY"
     raise Missing(

@@ -22,8 +22,18 @@ from bot.domain.model import Machine, Move
 from bot.edges.store.claims import alive
 from bot.edges.store.codec import from_text, to_text
 from bot.edges.store.engine import Gate, parse_url
-from bot.edges.store.errors import Busy, NotOurs, NotWritable, StoreError, TooNew, TooOld, Unreadable, plain_words
-from bot.edges.store.place import put_logs_aside
+from bot.edges.store.errors import (
+    Busy,
+    NotOurs,
+    NotWritable,
+    StoreError,
+    TooNew,
+    TooOld,
+    Unreadable,
+    plain_words,
+    reached,
+)
+from bot.edges.store.place import put_logs_aside, refuse_absent
 
 STEPS = ("0001", "0002", "0003")
 """All migrations in order; the last one is what this program wants."""
@@ -111,14 +121,18 @@ def backup(url: str, path: str | Path) -> Path:
     :raises StoreError: the file exists, cannot be written, or the database is PostgreSQL
     """
     source, target = _file_of(url), Path(path)
-    if not source.exists():
-        raise NotOurs(f"there is no database {source}")
-    if target.exists():
-        raise NotWritable(f"{target} exists; name a new file")
-    if not target.parent.is_dir():
-        raise NotWritable(f"the folder {target.parent} does not exist; make it first")
-    with plain_words(str(source)):
-        target.touch(mode=0o600)
+    with reached(source):
+        refuse_absent(source)
+    with reached(target):
+        if target.exists():
+            raise NotWritable(f"{target} exists; name a new file")
+        if not target.parent.is_dir():
+            raise NotWritable(f"the folder {target.parent} does not exist; make it first")
+    with plain_words(str(source)), closing(_open_read(source)) as base:
+        if _step_in(base) is None:
+            raise NotOurs(f"{source} is no database of gpubot: name the right one in [store] url")
+        with reached(target):
+            target.touch(mode=0o600)
         try:
             _copy(source, target)
         except BaseException:
@@ -146,20 +160,23 @@ def restore(url: str, path: str | Path) -> Restored:
     :raises StoreError: the copy is damaged, not ours or too new, or a bot runs on the database
     """
     target, source = _file_of(url), Path(path)
-    if not source.is_file():
-        raise NotOurs(f"there is no file {source}")
+    with reached(source):
+        if not source.is_file():
+            raise NotOurs(f"there is no file {source}")
+    with reached(target):
+        if target.exists() and target.samefile(source):
+            raise NotOurs(f"{source} is the database itself; name a copy of it")
     with plain_words(str(source)), closing(_open_read(source)) as copy:
         if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
             raise NotOurs(f"{source} is damaged; take another copy")
-        try:
-            step = copy.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.OperationalError as error:
-            raise NotOurs(f"{source} is no copy of a gpubot database") from error
-        if step is None or step[0] not in STEPS:
+        step = _step_in(copy)
+        if step is None:
+            raise NotOurs(f"{source} is no copy of a gpubot database")
+        if step not in STEPS:
             raise TooNew(f"{source} is of a newer gpubot; install that one first")
     kept: Path | None = None
     off: dict[str, str] | None = {}
-    with plain_words(str(target)):
+    with plain_words(str(target)), reached(target):
         if not target.exists():
             put_logs_aside(target)  # of a file that is gone: SQLite would take them for the copy's, or delete them
         if target.exists():
@@ -175,6 +192,14 @@ def restore(url: str, path: str | Path) -> Restored:
             _mark(restored, datetime.now(UTC), off or {})
             restored.commit()
     return Restored(kept, tuple(sorted(off.values())) if off is not None else None)
+
+
+def _step_in(base: sqlite3.Connection) -> str | None:
+    """The step of a file; None: it is no database of gpubot."""
+    if not base.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
+        return None
+    row = base.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(row[0]) if row is not None else None
 
 
 def _off_through_us(file: Path) -> dict[str, str] | None:

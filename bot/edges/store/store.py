@@ -46,23 +46,24 @@ def real_now() -> datetime:
     return datetime.now(UTC)
 
 
-def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool = False) -> SqlStore:
-    """Open a database; a SQLite file that is not there yet, or is empty, gets its tables.
+def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool = False, make: bool = True) -> SqlStore:
+    """Open a database.
 
     :param now: the clock of the bot (virtual where that is virtual); it decides what is too old for the books
     :param plain: no BEGIN IMMEDIATE and no lock; wrong, and there to show why
+    :param make: a SQLite file that is not there yet, or is empty, gets its tables; else it is refused (Absent)
     :raises StoreError: newer or older than this program, not ours, held, not writable; the text says what to do
     """
-    gate = Gate(parse_url(url), plain=plain)
+    gate = Gate(parse_url(url), plain=plain, create=make)
     try:
-        _make_ready(gate)
+        _make_ready(gate, make)
     except BaseException:
         gate.close()
         raise
     return SqlStore(gate, now, locked=not plain)
 
 
-def _make_ready(gate: Gate) -> None:
+def _make_ready(gate: Gate, make: bool) -> None:
     """See that the tables are there and ours. Who else makes those of a new database just now is waited for longer than a writer is: on a
     slow disk that takes its time."""
     end = time.monotonic() + FIRST_S
@@ -70,7 +71,7 @@ def _make_ready(gate: Gate) -> None:
     while True:
         try:
             with gate.reading() as connection:
-                fresh = gate.sqlite and schema.step_of(connection) is None
+                fresh = make and gate.sqlite and schema.step_of(connection) is None
             if fresh:
                 schema.bring_up(gate)
             with gate.reading() as connection:

@@ -18,7 +18,7 @@ class DatabaseFacts:
 
     where: str  # its name, without a password
     trouble: str = ""  # why it cannot be used, with what to do; "" it can
-    kind: str = ""  # of that trouble: missing, older, newer, read-only, not-ours, damaged, away, busy
+    kind: str = ""  # of that trouble: missing, lost, older, newer, read-only, not-ours, damaged, away, busy
     wal: bool | None = None  # a log is written ahead (SQLite); None: not asked
     broken_links: tuple[str, ...] = ()  # tables with rows that point to none
     free_mb: int | None = None  # on its disk
