@@ -147,6 +147,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
         case Request():
             yield value.offer.made if value.offer is not None else None
             yield value.rest.since if value.rest is not None else None
+            yield value.hindrance.since if value.hindrance is not None else None
         case Move():
             if value.call is not None:
                 yield from (value.call.asked, value.call.answered)
@@ -195,6 +196,9 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             if (rest := value.rest) is not None:
                 until = _along(rest.until, rest.since, to) if rest.until is not None else None
                 found["rest"] = replace(rest, since=to(rest.since), until=until)
+            if (hindrance := value.hindrance) is not None:
+                passes = _along(hindrance.passes, hindrance.since, to)
+                found["hindrance"] = replace(hindrance, since=to(hindrance.since), passes=passes)
         case Move():
             found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
         case Machine():

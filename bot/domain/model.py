@@ -175,6 +175,7 @@ class RestWhy(StrEnum):
     STILL_WANTED = "still_wanted"  # second silence in a row: asked whether it is still wanted
     MACHINE = "machine"  # its machine is gone, or its person no longer owns it
     NO_WINDOW = "no_window"  # its lease ended for want of a window; until a window is named
+    HINDERED = "hindered"  # it can be given nothing for now, whatever is free: until it can
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,15 @@ class Rest:
     since: datetime  # from when
     until: datetime | None  # ends by itself then; None: only by an event
     slots: frozenset[SlotId] = frozenset()  # what was there to be had since then; another slot coming up ends the rest
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """Why a queued request could be given nothing, in every complete look since."""
+
+    since: datetime  # from when
+    why: str  # in words, of its machine or of the cards: "vm-r is a template"
+    passes: datetime  # from then on it holds up nobody behind it
 
 
 @dataclass(frozen=True)
@@ -229,6 +239,7 @@ class Request:
     because: str = ""  # the person's reason, raw text
     ask_first: bool = False  # no window wanted yet: "ask me first"
     rest: Rest | None = None  # only while queued
+    hindrance: Hindrance | None = None  # only while queued: its turn could not come even if all were free
     offer: Offer | None = None  # only while offered
     silences: int = 0  # offers in a row without an answer
     question: datetime | None = None  # since when it is asked whether it is still wanted; None: that is not asked

@@ -260,8 +260,15 @@ class _Play:
 
     def _serve_likely(self, free: list[_Free], other: Request) -> list[_Free]:
         """The slots after somebody ahead has taken theirs, all together; free again when their time is over."""
-        if other.rest is not None or len(free) < other.count:
-            return free  # not offered for now, or cannot be served: it does not stand in the way for ever
+        if other.rest is not None:
+            return free
+        if len(free) < other.count:
+            until = self._passed_from(other)
+            held = (
+                f if f.likely >= until else _Free(until, max(f.latest, until), f.slot, "behind", other.person)
+                for f in free
+            )
+            return sorted(held, key=_by_time)
         taken, rest = free[: other.count], free[other.count :]
         start = max(self.now, *(f.likely for f in taken))
         end = self._end(other, start)
@@ -271,11 +278,17 @@ class _Play:
     def _serve_worst(self, free: list[datetime], other: Request) -> list[datetime]:
         """The same at worst: one who rests now may come back to the old place. Nobody passes, so nothing is free for those behind before it was this one's turn."""
         if len(free) < other.count:
-            return free
+            return sorted(max(f, self._passed_from(other)) for f in free)
         turn = max(self.now, free[other.count - 1])
         answered = hours.add_working(turn + ROUND, self.policy.accept_by, self.zone_of(other.person), self.policy)
         back = self._back(other.terms.length, self._starts(answered), other.person)
         return sorted([max(turn, f) for f in free[other.count :]] + [back] * other.count)
+
+    def _passed_from(self, other: Request) -> datetime:
+        """From when on somebody ahead who cannot be served holds up nobody any more."""
+        found = other.hindrance
+        passes = found.passes if found is not None else self.now + self.policy.reserved_free
+        return self.now if other.rest is not None else max(self.now, passes + ROUND)
 
     def _end(self, other: Request, start: datetime) -> datetime:
         return end_of(other.terms.length, start, self.zone_of(other.person), self.policy)

@@ -229,8 +229,8 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
 
 
 def wake(request: Request) -> Request:
-    """The request without its rest, if naming a window or saying so ends it (a lost machine does not come back so)."""
-    if request.rest is None or request.rest.why is RestWhy.MACHINE:
+    """The request without its rest, if naming a window or saying so ends it (neither comes a lost machine back so, nor one that cannot be read)."""
+    if request.rest is None or request.rest.why in (RestWhy.MACHINE, RestWhy.HINDERED):
         return request
     return replace(request, rest=None, silences=0)
 

@@ -100,6 +100,22 @@ class Sight:
             return False
         return (m.vcenter, m.host) != (card.vcenter, card.host)
 
+    def shut(self, machine: Machine) -> str | None:
+        """Why a machine could be given no card now, whichever is free, in words; "" it could; None: nobody can tell, since not every page of
+        its vCenter answered."""
+        if not self.complete(machine.vcenter):
+            return None
+        seen = self.machine(machine.uuid)
+        if seen is None:
+            return f"vCenter cannot show the settings of {machine.name}"
+        if seen.template:
+            return f"{seen.name} is a template"
+        host = self._hosts.get((seen.vcenter, seen.host))
+        if host is None or (host.connected and not host.maintenance):
+            return ""
+        away = "is in maintenance mode" if host.connected else "is not connected to its vCenter"
+        return f"{host.name}, the host of {seen.name}, {away}"
+
     # ---- cards, by the slots of the books
 
     def card(self, slot: SlotId) -> Card:

@@ -158,8 +158,17 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
         if datetime in (hint, *get_args(hint))
     }
     stamps = {"Aside.since", "Offer.made", "Rest.since", "Call.asked", "Call.answered", "Step.at", "Step.since"}
+    stamps |= {"Hindrance.since"}
     stamps |= {"NotNow.said", "Nudge.asked", "Nudge.counted", "Nudge.written", "Quarter.start"}
-    along = {"Offer.accept_by", "Rest.until", "Call.again_at", "Window.start", "Window.end", "Skip.start"}
+    along = {
+        "Offer.accept_by",
+        "Rest.until",
+        "Hindrance.passes",
+        "Call.again_at",
+        "Window.start",
+        "Window.end",
+        "Skip.start",
+    }
     told = {"Offer.free_at", "Length.until"}
     assert times == stamps | along | told
 

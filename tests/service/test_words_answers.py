@@ -10,6 +10,7 @@ import pytest
 
 from bot import commands
 from bot.domain.model import (
+    Hindrance,
     Hold,
     LeaseState,
     Length,
@@ -244,6 +245,16 @@ def test_why_says_why_it_rests(rest: RestWhy) -> None:
     reply = words.why(w.scene(waits), w.BOB, waits)
     check(reply)
     assert len(reply.lines) >= 2 and "Likely" not in w.text(reply)
+
+
+def test_why_says_that_others_go_first_while_its_machine_cannot_be_read() -> None:
+    hindrance = Hindrance(w.NOW, "vm-r is a template", w.NOW + timedelta(minutes=10))
+    first = w.request(hindrance=hindrance)
+    said = w.text(words.why(w.scene(first), w.BOB, first))
+    assert "vm-r is a template. If that lasts, others go first from " in said
+    rests = replace(first, rest=Rest(RestWhy.HINDERED, w.NOW, None))
+    said = w.text(words.why(w.scene(rests), w.BOB, rests))
+    assert "vm-r is a template. So others go first. The place is kept" in said
 
 
 @pytest.mark.parametrize("state", list(LeaseState))

@@ -205,6 +205,9 @@ def test_back_in_line_asks_for_what_is_missing(why: RestWhy) -> None:
     if why is RestWhy.MACHINE:
         assert "another machine" in w.text(reply)
         assert not any(b.says.startswith("window") for b in reply.buttons)
+    elif why is RestWhy.HINDERED:
+        assert "Nothing can be given to vm-r just now" in w.text(reply)
+        assert [b.says for b in reply.buttons] == ["why #12", "release #12"]
     else:
         assert any(b.says.startswith("window #12") for b in reply.buttons)
 

@@ -9,7 +9,7 @@ from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
 from bot.domain.leases.ends import end, no_window
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AgreementState, Card, Lease, Mode, SlotId, Turn
+from bot.domain.model import AgreementState, Card, Lease, Mode, Rest, RestWhy, SlotId, Turn
 from bot.domain.news import News, NewsKind
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.queue import contended, waiters
@@ -125,7 +125,10 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
         return  # it is the bot that does nothing just now
     waited = draft.now - lease.free_since
     if waited >= policy.reserved_free and contended(draft, lease.kind, lease.machine):
-        end(draft, lease, On.NOT_USED, "the card lay free for 24 hours and others wait", rest=no_window(draft.now))
+        machine = draft.machines.get(lease.machine)
+        shut = machine is not None and bool(ctx.sight.shut(machine))  # no window would have helped
+        rest = Rest(RestWhy.HINDERED, draft.now, None) if shut else no_window(draft.now)
+        end(draft, lease, On.NOT_USED, "the card lay free for 24 hours and others wait", rest=rest)
         return
     for warn in policy.reserved_warn:
         if waited >= warn:

@@ -19,7 +19,7 @@ from bot.domain.model import (
 from bot.domain.news import NewsKind
 from bot.domain.planner.holds import after_aside, back, let_go, reserve, swap
 from bot.domain.policy import Policy
-from bot.domain.queue import tell_offer
+from bot.domain.queue import tell_offer, wake
 from bot.domain.sight import Sight
 from bot.domain.times import Which, WindowWish
 
@@ -36,12 +36,13 @@ def accept(
     if machine is None or person.id not in machine.owners:
         raise NotYours(what=f"#{request.number}", owners=(request.person,))
     stranded = request.rest is not None and request.rest.why is RestWhy.MACHINE
-    if request.state is RequestState.QUEUED and not stranded and (request.rest is not None or wish is not None):
+    rests = request.rest is not None and request.rest.why is not RestWhy.HINDERED
+    if request.state is RequestState.QUEUED and not stranded and (rests or wish is not None):
         if wish is not None:
             windows.agree(draft, machine, person, wish, policy, label=str(request.number))
         ask_first = wish is None or wish.which is Which.ASK
-        fields: dict[str, Any] = {"rest": None, "silences": 0, "ask_first": ask_first}
-        why = "wants it after all" if request.rest is not None else "named a time"
+        fields: dict[str, Any] = {"rest": wake(request).rest, "silences": 0, "ask_first": ask_first}
+        why = "wants it after all" if rests else "named a time"
         return step(draft, request, On.CHANGED, by=person.id, why=why, **fields)
     if request.state is not RequestState.OFFERED or request.offer is None or draft.now >= request.offer.accept_by:
         raise TooLate(state=str(request.state), number=str(request.number), why="nothing is offered for it now")

@@ -22,6 +22,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.planner import hindered
 from bot.domain.planner.holds import after_aside, back, let_go, swap
 from bot.domain.planner.spots import People, expected_free, is_open, spots, window_known
 from bot.domain.policy import Policy
@@ -41,8 +42,10 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             _lost_machine(draft, request, machine, person, policy)
         elif request.state is RequestState.OFFERED:
             _settle_offer(draft, sight, request, person, policy)
-        elif request.rest is not None:
-            _settle_rest(draft, sight, request)
+        else:
+            if request.rest is not None:
+                _settle_rest(draft, sight, request)
+            hindered.settle(draft, sight, draft.requests[request.number], machine, policy)
 
 
 def _left(draft: Draft, who: PersonId, people: People) -> None:

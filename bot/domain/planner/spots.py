@@ -51,8 +51,8 @@ def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = 
     :param policy: the site's blackouts move the times at which they are expected
     """
     seen = sight.machine(request.machine)
-    if seen is None:
-        return []  # an unknown machine gets nothing, and a known one can have cards of its own host only
+    if seen is None or seen.template:
+        return []  # an unknown machine and a template get nothing, and a known one can have cards of its own host only
     mine = open_of(draft, request.kind, (seen.vcenter, seen.host))
     found = [s for slot in mine if (s := _spot(draft, sight, request, slot, policy))]
     last = {x.slots for x in draft.leases.values() if x.person == request.person}

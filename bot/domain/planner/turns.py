@@ -118,7 +118,7 @@ def lease_out(draft: Draft, request: Request, found: list[Spot], policy: Policy)
     event = On.TURN_HERE if here else On.TURN
     if request.state is RequestState.OFFERED:
         event = On.ACCEPTED
-    step(draft, request, event, offer=None, rest=None, silences=0)
+    step(draft, request, event, offer=None, rest=None, hindrance=None, silences=0)
     lease = reserve(draft, request, tuple(s.slot for s in found))
     if not here:
         draft.tell(News(NewsKind.LEASED, request.person, key=f"turn:{label}", request=request, lease=lease))
@@ -134,7 +134,7 @@ def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], peop
     for spot in found:
         draft.hold(spot.slot, spot.turn, str(request.number))
     offer = Offer(draft.now, accept_by, max(free) if free else None)
-    request = step(draft, request, On.TURN_OFFER, offer=offer)
+    request = step(draft, request, On.TURN_OFFER, offer=offer, hindrance=None)
     slots = tuple(s.slot for s in found)
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)

@@ -426,10 +426,16 @@ def back_in_line(t: Telling) -> Reply:
         )
         lines.append(ln(f"If I hear nothing for {t.policy.still_wanted} working days, I take you out of the line."))
         return say(*lines, buttons=(leave,))
-    if rest is not None:
+    if rest is not None and rest.why is not RestWhy.HINDERED:
         lines.append(ln(f"I do not ask again before you name a time when {t.vm} may restart."))
         return say(*lines, buttons=(*get_buttons(t)[1:], leave))
-    lines.append(ln("There is nothing to do for you: what comes up next and fits is yours."))
+    lines.append(
+        ln("There is nothing to do for you: what comes up next and fits is yours.")
+        if rest is None
+        else ln(
+            f"Nothing can be given to {t.vm} just now, so others go first; your turn comes as soon as that is over."
+        )
+    )
     return say(*lines, buttons=(button("Why?", f"why{t.ref}"), leave))
 
 

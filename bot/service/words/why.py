@@ -53,6 +53,7 @@ from bot.service.words.common import (
     name_of,
     next_words,
     place_word,
+    said,
     say,
     slots_of,
     soonest_words,
@@ -357,7 +358,7 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
         )
     rest = request.rest
     if rest is None:
-        return None
+        return _hindered(request)
     until: list[Part] = [" until ", When(rest.until)] if rest.until is not None else []
     match rest.why:
         case RestWhy.PASSED:
@@ -379,6 +380,17 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
                 [" ", When(rest.until)] if rest.until else None,
                 ".",
             )
+        case RestWhy.HINDERED:
+            why = (
+                request.hindrance.why
+                if request.hindrance is not None
+                else "its machine cannot be read, or its host is away"
+            )
+            return ln(
+                "Nothing can be given to it just now: ",
+                said(why, 160),
+                ". So others go first. The place is kept, and its turn comes as soon as that is over.",
+            )
         case RestWhy.MACHINE:
             how = command(scene.policy, f"request {request.count} on MACHINE")
             return ln("Its machine is gone or has another owner; it waits", until, " for another one: ", how, ".")
@@ -386,6 +398,20 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
             return ln(
                 f"{wanted(request)} {'was' if request.count == 1 else 'were'} free for a day and the machine could not restart, so the turn went on. A restart time is waited for."
             )
+
+
+def _hindered(request: Request) -> LineOf | None:
+    """What keeps its turn from coming at all, while nobody goes first for that yet."""
+    found = request.hindrance
+    if found is None:
+        return None
+    return ln(
+        "Nothing can be given to it just now: ",
+        said(found.why, 160),
+        ". If that lasts, others go first from ",
+        When(found.passes),
+        "; the place is kept.",
+    )
 
 
 def _window_line(scene: Scene, request: Request, machine: Machine | None) -> LineOf | None:
