@@ -116,7 +116,7 @@ def our_app(
     with ExitStack() as stack:
         ids = [_person(slack, f"person{n}") for n in range(THREADS)]
         settings = SlackSettings(slack.bot_token, slack.app_token, slack.channel, api_url=slack.api_url)
-        clock, policy = FileClock(None), Policy(kinds={T4: "T4"})
+        clock, policy = FileClock(None), Policy(level="act", kinds={T4: "T4"})
         store = open_store(f"sqlite:///{folder / 'gpubot.db'}", now=clock.now)
         stack.callback(store.close)
         people = SlackPeople(make_client(settings), settings, store.persons)

@@ -33,7 +33,7 @@ class House:
     def __init__(self, path: Path, policy: Policy | None = None, run: str = "run-1") -> None:
         self.clock, self.people, self.voice = FakeClock(), FakePeople(), FakeVoice()
         self.lab = FakeLab(self.clock)
-        self.policy = policy or Policy()
+        self.policy = policy or Policy(level="act")
         self.path = path
         self.wakes = 0
         self._open(run)

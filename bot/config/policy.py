@@ -39,9 +39,7 @@ class Numbers:
         return tuple(f.name for f in fields(self.default) if f.name not in self.apart)
 
     def example(self, name: str) -> str:
-        """A line that works: the default; of the level the careful one."""
-        if name == "level":
-            return f'level = "{LEVELS[0]}"'
+        """A line that works: the default."""
         value = getattr(self.default, name)
         return f"{name} = {in_units(False if value is None else value)}"
 

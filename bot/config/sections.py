@@ -66,7 +66,7 @@ class Site(_Section):
         time(18),
     )  # working hours, in people's own zone
     blackout: Annotated[tuple[Stretch, ...], BeforeValidator(read_blackouts)] = ()  # no shutdown is begun in these
-    level: Literal["watch", "hands", "act"] = "act"  # watch: touches nothing; hands: an admin does the clicks; act
+    level: Literal["watch", "hands", "act"] = "watch"  # touches nothing; hands: an admin does the clicks; act
 
 
 class Slack(_Section):

@@ -84,6 +84,6 @@ class Policy:
     reading_stale: timedelta = 5 * MIN  # after that a guest is unknown
     clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
     command: str = "/gpu"  # the slash command's word, for messages
-    level: str = "act"  # watch, hands or act
+    level: str = "watch"  # watch, hands or act; where nothing is said, nothing is touched
     kinds: Mapping[str, str] = field(default_factory=lambda: {"10de:1eb8": "T4"})  # PCI vendor:device -> kind
     idle: IdlePolicy = field(default_factory=IdlePolicy)  # the section [idle]

@@ -22,7 +22,7 @@ def dark(tmp_path: Path) -> Iterator[House]:
     house.close()
     (tmp_path / "dark").mkdir()
     window = Window(now - timedelta(hours=1), now + timedelta(hours=2))
-    house = House(tmp_path / "dark", Policy(blackout=(Blackout("x", window=window),)))
+    house = House(tmp_path / "dark", Policy(level="act", blackout=(Blackout("x", window=window),)))
     house.furnish()
     yield house
     house.close()

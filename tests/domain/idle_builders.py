@@ -12,8 +12,8 @@ from bot.domain.inside import Minute, Watch
 from bot.domain.policy import Policy
 from tests.domain.world import MONDAY_10
 
-POLICY = Policy()
-NUDGING = replace(Policy(), idle=replace(Policy().idle, nudge=True))
+POLICY = Policy(level="act")
+NUDGING = replace(Policy(level="act"), idle=replace(Policy().idle, nudge=True))
 MIN = timedelta(minutes=1)
 NAN = float("nan")
 

@@ -26,7 +26,7 @@ HOLIDAYS = Blackout(
 
 
 def world_with(*blackout: Blackout) -> World:
-    return World(policy=Policy(blackout=blackout))
+    return World(policy=Policy(level="act", blackout=blackout))
 
 
 def at(hour: int, minute: int = 0, day: int = 30) -> datetime:
@@ -46,12 +46,12 @@ def at(hour: int, minute: int = 0, day: int = 30) -> datetime:
     ],
 )
 def test_the_first_moment_at_which_a_restart_may_begin(now: datetime, takes: int, free: datetime) -> None:
-    assert blackouts.first(Policy(blackout=(NOON,)), now, takes * MIN) == free
+    assert blackouts.first(Policy(level="act", blackout=(NOON,)), now, takes * MIN) == free
 
 
 def test_stretches_without_a_gap_between_are_one() -> None:
     after = Blackout("x", window=Window(at(14), at(16)))
-    policy = Policy(blackout=(NOON, after))
+    policy = Policy(level="act", blackout=(NOON, after))
     assert blackouts.first(policy, at(13), 15 * MIN) == at(16)
     held = blackouts.holding(policy, at(13))
     assert held == Window(at(12), at(16)) and blackouts.holding(policy, at(17)) is None
@@ -144,7 +144,7 @@ def test_a_machine_that_is_off_is_used_in_a_blackout_too() -> None:
 
 
 def test_nights_that_are_blacked_out_are_passed_and_the_promise_knows() -> None:
-    policy = Policy(blackout=(HOLIDAYS,))
+    policy = Policy(level="act", blackout=(HOLIDAYS,))
     world = World(policy=policy)
     made = world.agree("bob", "vm-r", "nights")
     assert made is not None

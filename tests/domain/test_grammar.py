@@ -27,7 +27,7 @@ from bot.domain.visible import shows
 
 BERLIN = "Europe/Berlin"
 FRIDAY = datetime(2026, 11, 27, 13, tzinfo=UTC)  # 14:00 in Berlin
-POLICY = Policy()
+POLICY = Policy(level="act")
 KINDS = {"t4": "T4", "a100": "A100", "grid_t4-8q": "grid_t4-8q", "8gb": "grid_t4-8q"}
 MACHINES = ("vm-r", "vm-python", "vm-python-2", "Team VM 2", "nights")
 CARDS = ("T4-1", "T4-2", "T4-4", "A100-1")

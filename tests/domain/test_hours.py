@@ -25,7 +25,7 @@ from bot.domain.policy import Policy
 
 BERLIN, NEW_YORK, KOLKATA = "Europe/Berlin", "America/New_York", "Asia/Kolkata"
 ZONES = (BERLIN, NEW_YORK, KOLKATA, "UTC", "Australia/Lord_Howe", "America/Santiago")
-POLICY = Policy()
+POLICY = Policy(level="act")
 H = timedelta(hours=1)
 FIRST, LAST = datetime.fromisoformat("2026-01-01"), datetime.fromisoformat("2027-12-31")
 

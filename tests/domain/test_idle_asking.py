@@ -520,7 +520,7 @@ def test_quiet_slots_are_those_that_would_be_asked_about() -> None:
 
 def test_report_only_counts_asks_nobody_and_offers_the_evidence_after_five_working_days() -> None:
     world, _ = contended_world()
-    world.policy = Policy()
+    world.policy = Policy(level="act")
     run(world, 8 * H)
     assert not world.told(NewsKind.NUDGE) and not world.told(NewsKind.NUDGE_OVER)
     assert world.books.numbers["would nudge"] == 2
@@ -535,7 +535,7 @@ def test_report_only_counts_asks_nobody_and_offers_the_evidence_after_five_worki
 
 def test_what_was_only_counted_is_asked_once_questions_are_on() -> None:
     world, _ = contended_world()
-    world.policy = Policy()
+    world.policy = Policy(level="act")
     run(world, 3 * H)
     assert world.books.numbers["would nudge"] == 2
     world.policy = NUDGING
@@ -551,7 +551,7 @@ def test_what_was_only_counted_is_asked_once_questions_are_on() -> None:
 def test_one_that_stands_when_questions_are_switched_off_is_still_withdrawn() -> None:
     world, _ = contended_world()
     run(world, 65 * MIN)
-    world.policy = Policy()
+    world.policy = Policy(level="act")
     run(world, 2 * H)
     world.vms["vm-python"].does = {"": "busy"}
     run(world, 10 * MIN)

@@ -315,7 +315,7 @@ def test_at_night_the_holder_is_left_in_peace() -> None:
 
 
 def test_nobody_is_told_that_an_agent_is_missing_while_questions_are_off() -> None:
-    world = World(policy=Policy())
+    world = World(policy=Policy(level="act"))
     world.vms["vm-python"].agent = False
     world.give("vm-python", ("T4-1",), "3d")
     run(world, 26 * H)

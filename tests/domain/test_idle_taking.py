@@ -15,7 +15,7 @@ from bot.domain.policy import Policy
 from tests.domain.world import MONDAY_10, World
 
 MIN = timedelta(minutes=1)
-NUDGING = replace(Policy(), idle=replace(Policy().idle, nudge=True))
+NUDGING = replace(Policy(level="act"), idle=replace(Policy().idle, nudge=True))
 NEEDED = ("T4-1", "T4-2", "T4-3", "T4-4")
 
 
@@ -119,7 +119,7 @@ def gap(world: World) -> None:
 
 
 def report_only(world: World) -> None:
-    world.policy = Policy()
+    world.policy = Policy(level="act")
 
 
 def paused(world: World) -> None:

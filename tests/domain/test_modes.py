@@ -57,7 +57,7 @@ def test_cards_are_named_by_model_and_asked_for_by_profile() -> None:
 
 
 def test_a_site_may_choose_profiles_and_write_its_own_counts() -> None:
-    policy = Policy(vgpu_profiles=frozenset({EIGHT, "grid_t4-8a"}), vgpu_counts={EIGHT: 1})
+    policy = Policy(level="act", vgpu_profiles=frozenset({EIGHT, "grid_t4-8a"}), vgpu_counts={EIGHT: 1})
     world = ModesWorld(policy=policy)
     assert dict(world.books.cards["T4-1"].profiles) == {EIGHT: 1}, "of 8a no table knows how many"
 

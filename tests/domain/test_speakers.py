@@ -43,8 +43,8 @@ def test_an_agent_is_preferred_as_long_as_it_speaks(
 
 def test_an_exporter_cannot_say_that_nothing_runs() -> None:
     """A standing window must not be used because an exporter sees no job: it never sees one."""
-    assert works(AGENT, NOW, Policy()) == (False, "nothing runs")
-    assert works(EXPORTER, NOW, Policy()) == (None, "its cards are seen, but not what runs in it")
+    assert works(AGENT, NOW, Policy(level="act")) == (False, "nothing runs")
+    assert works(EXPORTER, NOW, Policy(level="act")) == (None, "its cards are seen, but not what runs in it")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_two_guests_are_not_believed_for_as_long_by_any_rule(ago: timedelta | No
     word = replace(AGENT, rivals=NOW - ago if ago is not None else None)
     assert two_speak(word, NOW) is not believed
     restarts = ago is None or abs(ago) > DOUBTED  # who is silent now may be the machine itself
-    assert (works(word, NOW, Policy())[0] is False) is restarts
+    assert (works(word, NOW, Policy(level="act"))[0] is False) is restarts
     assert (Sight(Books(), None, {"uuid-1": word}).word("uuid-1", NOW, STALE) is not None) is believed
     assert minutes_of(word)[0].rivals is not believed
 

@@ -30,7 +30,7 @@ from bot.domain.times import (
 
 BERLIN, NEW_YORK, KOLKATA = "Europe/Berlin", "America/New_York", "Asia/Kolkata"
 ZONES = (BERLIN, NEW_YORK, KOLKATA)
-POLICY = Policy()
+POLICY = Policy(level="act")
 H, MIN = timedelta(hours=1), timedelta(minutes=1)
 FIRST, LAST = datetime.fromisoformat("2026-01-01"), datetime.fromisoformat("2026-12-31")
 NOWS = st.datetimes(FIRST, LAST, timezones=st.just(UTC))

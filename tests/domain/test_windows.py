@@ -42,7 +42,7 @@ from bot.domain.policy import Policy
 from bot.domain.times import read_window
 
 BERLIN, NEW_YORK, KOLKATA = "Europe/Berlin", "America/New_York", "Asia/Kolkata"
-POLICY = Policy()
+POLICY = Policy(level="act")
 H, MIN = timedelta(hours=1), timedelta(minutes=1)
 DAY = 24 * H
 USUAL = POLICY.usual_first

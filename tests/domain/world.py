@@ -186,7 +186,7 @@ class World:
 
     def __init__(self, now: datetime = MONDAY_10, policy: Policy | None = None, names: Iterable[str] = ()) -> None:
         self.now = now
-        self.policy = policy or Policy()
+        self.policy = policy or Policy(level="act")
         self.run = "run-1"
         owners = {"vm-python": "ada", "vm-python-2": "ada", "vm-r": "bob", "vm-train": "carol"}
         self.vms = {n: Vm(n, (owners[n],)) for n in (tuple(names) or owners)}

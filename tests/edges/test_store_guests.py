@@ -115,7 +115,7 @@ def test_a_card_that_works_and_what_is_left_out_never_say_that_nothing_runs(
         store.take_reading(reading(n + 1, at=NOW + n * 60 * S, **more))
     now = store.readings()[M1]
     assert (now.free_since == NOW) is free and (now.free_since is None) is not free
-    works, what = works_of(now, now.at, Policy())
+    works, what = works_of(now, now.at, Policy(level="act"))
     assert (works is False) is free, what
     if "devices" in more and not free:
         assert (works, what) == (True, "its card computes")

@@ -69,9 +69,9 @@ def test_a_clone_with_its_sources_token(store: SqlStore) -> None:
     for n in range(16, 26):
         assert store.take_reading(reading(n, at=NOW + n * MIN))
     assert not two_speak(now(store), NOW + 25 * MIN), "for ten minutes there was one alone"
-    assert works(now(store), NOW + 25 * MIN, Policy()) == (None, "two guests spoke for it within a day")
+    assert works(now(store), NOW + 25 * MIN, Policy(level="act")) == (None, "two guests spoke for it within a day")
     store.set_token(M1, "new", NOW)
-    assert now(store).rivals is None and works(now(store), NOW + 25 * MIN, Policy())[0] is False
+    assert now(store).rivals is None and works(now(store), NOW + 25 * MIN, Policy(level="act"))[0] is False
 
 
 def test_a_day_after_two_spoke_it_is_over_and_nothing_runs_only_since_the_same_cards_are_seen(store: SqlStore) -> None:

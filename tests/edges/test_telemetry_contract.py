@@ -317,7 +317,7 @@ def test_the_captured_page_of_an_idle_card_is_quiet(source: Source) -> None:
         moved = text.replace("} 5551899580", f"}} {5551899580 + minute * 60 * 35_686}")
         assert (moved != text) is (minute > 0)
         source.interval([], moved)
-        verdicts.append(judge(source.store.minutes(minute)[0], Policy())[0])
+        verdicts.append(judge(source.store.minutes(minute)[0], Policy(level="act"))[0])
     assert verdicts == [QUIET] * 4
     (d,) = latest(source).devices
     assert (d.name, d.uuid, d.pci) == ("NVIDIA L40S", "GPU-00000000-0000-0000-0000-000000000000", "00000000:00:07.0")
@@ -335,7 +335,7 @@ def test_the_captured_page_again_and_again_is_frozen(source: Source) -> None:
     """36 W drawn, and the energy counter stands: an exporter that serves what it once saw."""
     for _ in range(4):
         source.interval([], CAPTURED.read_text())
-    verdicts = [judge(m, Policy()) for m in source.store.minutes(0)]
+    verdicts = [judge(m, Policy(level="act")) for m in source.store.minutes(0)]
     assert verdicts[0][0] is QUIET
     assert verdicts[-1] == (UNKNOWN, "the values are old")
 
@@ -344,7 +344,7 @@ def said(minute: Minute | None) -> Said:
     """What the rules hear; of a card that is not spoken of, nothing. Old memory is no memory."""
     if minute is None:
         return UNKNOWN, None, None
-    return judge(minute, Policy())[0], minute.top, minute.mem_mb
+    return judge(minute, Policy(level="act"))[0], minute.top, minute.mem_mb
 
 
 def test_a_reading_says_who_looks(source: Source) -> None:

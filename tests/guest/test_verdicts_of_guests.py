@@ -24,7 +24,7 @@ from tests.guest.conftest import T4, Fake, Guest, Receiver
 from tests.guest.test_agent_cards import MIG, VGPU
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
-POLICY = Policy()
+POLICY = Policy(level="act")
 Reading = dict[str, Any]
 
 

@@ -19,7 +19,7 @@ def kinds(house: House) -> list[CallKind]:
 
 @pytest.mark.parametrize("minutes", [2, 7])
 def test_fault_28_the_time_of_a_guest_shutdown_is_the_one_of_the_settings(tmp_path: Path, minutes: int) -> None:
-    house = House(tmp_path, Policy(guest_shutdown=timedelta(minutes=minutes)))
+    house = House(tmp_path, Policy(level="act", guest_shutdown=timedelta(minutes=minutes)))
     try:
         house.furnish()
         house.lab.stubborn.add(uuid("vm-r"))

@@ -49,7 +49,7 @@ from bot.service.ports import Reply
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 3, 17, 13, 40, tzinfo=UTC)  # a Tuesday, 14:40 in Berlin
 MIN, H = timedelta(minutes=1), timedelta(hours=1)
-POLICY = Policy()
+POLICY = Policy(level="act")
 ADA = Person("UADA", "ada", BERLIN)
 BOB = Person("UBOB", "bob", BERLIN)
 CAROL = Person("UCAROL", "carol", BERLIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from bot.cli import app
 from bot.config import examine
 from bot.domain.model import DynamicCard, Mode, Power, Seen, SeenCard, SeenHost, SeenMachine, Vgpu
 from bot.edges.clock import FileClock
+from bot.edges.slack.people import ID
 from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.inspect import discover
 from bot.edges.vsphere.notes import tags_of, words_of
@@ -101,6 +103,13 @@ def test_the_settings_load_and_lack_only_what_a_person_must_fill_in(written: tup
     assert set(settings.vcenter) == {"lab"}
     assert len(mistakes) == 4, mistakes  # two token files, the channel, the admins
     assert all(any(word in line for word in ("token_file", "channel", "admins")) for line in mistakes)
+
+
+def test_who_is_shown_as_an_admin_is_written_as_slack_knows_people(written: tuple[Path, Result, int]) -> None:
+    """By the id that a profile shows; what somebody is shown as makes nobody an admin."""
+    (line,) = [x for x in (written[0] / "gpubot.toml").read_text("utf-8").splitlines() if x.startswith("admins")]
+    shown = tomllib.loads("admins = " + re.findall(r"\[[^\]]+\]", line)[-1])["admins"]
+    assert shown and all(ID.match(word) for word in shown) and "member id" in line
 
 
 def test_machines_that_have_a_card_or_could_take_one_get_their_lines(written: tuple[Path, Result, int]) -> None:

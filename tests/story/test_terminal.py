@@ -420,6 +420,7 @@ def test_at_the_level_hands_an_admin_reads_the_clicks_does_them_and_the_card_is_
         return next((m.state.value for m in place.books().moves.values() if m.state in OPEN_MOVE), "")
 
     assert place.run(lambda: state() == "stopping")
+    assert 'level = "hands": it plans' in place.log() and 'for more write, under [site], level = "act"' in place.log()
     said = wait(lambda: [x for x in place.said("dana", "dm", moment) if "By hand, please, now: vm-r" in x])
     card = re.search(r"0000:[0-9a-f]{2}:00\.0", said[0])
     assert card is not None and "Shut Down Guest OS" in said[0]

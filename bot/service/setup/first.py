@@ -68,7 +68,7 @@ def _site(entry: Entry) -> Rows:
     return [
         "[site]",
         f"zone = {text(entry.zone)}  # the site's time zone",
-        'admins = []  # TODO: who may drain cards and register machines, by Slack user name: ["dana"]',
+        'admins = []  # TODO: who may drain cards and register machines, by member id (profile, ⋮, Copy member ID): ["U0123456789"]',
         'level = "watch"  # it looks and answers, and moves nothing; the next steps: docs/letting-in.md',
     ]
 

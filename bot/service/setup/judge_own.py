@@ -14,6 +14,20 @@ NONE_MB = 50
 """MB below which writing will soon fail."""
 
 
+LESS = {
+    "watch": (
+        'level = "watch": it looks and answers, and moves nothing',
+        'for more write, under [site], level = "hands" (an admin makes each change by hand) or level = "act" '
+        "(it moves cards itself); what to do before: docs/letting-in.md",
+    ),
+    "hands": (
+        'level = "hands": it plans, and an admin makes each change by hand',
+        'for more write, under [site], level = "act" (it moves cards itself); what to do before: docs/letting-in.md',
+    ),
+}
+"""Levels at which the bot does less than it could: what that means, and what to write for more."""
+
+
 def settings(mistakes: Iterable[str]) -> list[Finding]:
     """All mistakes, each as it is told when the bot starts."""
     return [error("settings.mistake", line) for line in mistakes]
@@ -21,13 +35,14 @@ def settings(mistakes: Iterable[str]) -> list[Finding]:
 
 def level(wanted: Wanted) -> list[Finding]:
     """How far it goes."""
-    words = {
-        "watch": 'level = "watch": it looks and answers, and moves nothing',
-        "hands": 'level = "hands": it plans, and an admin makes each change by hand',
-    }
-    if wanted.level not in words:
+    if wanted.level not in LESS:
         return []
-    return [note("settings.level", words[wanted.level], "see docs/letting-in.md for the next step")]
+    return [note("settings.level", *LESS[wanted.level])]
+
+
+def level_line(level: str) -> str:
+    """The same as one line, for who starts the bot; "" where it does all."""
+    return "; ".join(LESS[level]) if level in LESS else ""
 
 
 def manifest(wanted: Wanted) -> list[Finding]:
