@@ -10,7 +10,7 @@ import re
 from bot.domain import queue
 from bot.domain.errors import BadCount, NotPossible, TooLong
 from bot.domain.grammar import Heard, split_because
-from bot.domain.model import Length, Mode
+from bot.domain.model import Length
 from bot.domain.queue import Wanted
 from bot.service import kinds, words
 from bot.service.context import Context, Takes
@@ -45,11 +45,8 @@ TAKES = Takes(count=True, length=True, window=True, flags=frozenset(NOT_YET))
 
 def run(ctx: Context) -> Reply:
     """Queue it, and answer with the place, the times and the question about the restart."""
-    heard = ctx.hear()
-    _understand(ctx, heard)
-    if heard.count is not None and not _in_parts(ctx):
-        queue.pick_kind(ctx.draft, heard.kind, heard.count)  # what is impossible is refused before any question
-    machine = ctx.own_machine(heard.machine)
+    heard = _understand(ctx, ctx.hear())
+    machine = kinds.machine_for(ctx, heard)  # what is impossible is refused before any question
     kind = kinds.kind_for(ctx, heard, machine)
     # A request whose machine is gone goes on for the one that is named now, and for as many cards as before.
     stranded = queue.lost_machine(ctx.own_requests(), heard.kind)
@@ -70,8 +67,8 @@ def run(ctx: Context) -> Reply:
     return words.requested(ctx.scene(), asked)
 
 
-def _understand(ctx: Context, heard: Heard) -> None:
-    """Refuse what is left over by what it was probably meant to be."""
+def _understand(ctx: Context, heard: Heard) -> Heard:
+    """The line with its kind as the machine's host understands it; what is left over is refused by what it was probably meant to be."""
     for flag, why in NOT_YET.items():
         if flag in heard.flags:
             raise NotPossible(what=f"request … {flag}", why=why)
@@ -82,10 +79,6 @@ def _understand(ctx: Context, heard: Heard) -> None:
     for word in heard.rest:
         if re.fullmatch(r"[-+]?\d+([.,]\d+)?", word):
             raise BadCount(text=word, most=len(ctx.draft.cards))
-    kinds.unknown(ctx, heard)
+    heard = kinds.understood(ctx, heard)
     ctx.clear(heard, HINT, TAKES)
-
-
-def _in_parts(ctx: Context) -> bool:
-    """Whether some cards are shared: then how many there are is a matter of the machine's host."""
-    return any(card.mode is Mode.VGPU for card in ctx.draft.cards.values())
+    return heard

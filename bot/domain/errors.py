@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+Fact = str | int | datetime | tuple[str, ...] | None
+"""What a refusal brings along for its sentence."""
+
 
 class Refusal(Exception):
     """Base of every ordinary "no". ``facts`` are what the sentence needs; whoever knows the line that was said adds it as ``line``."""
 
-    def __init__(self, **facts: str | int | datetime | tuple[str, ...] | None) -> None:
+    def __init__(self, **facts: Fact) -> None:
         super().__init__(type(self).__name__)
         self.facts = facts
 
@@ -33,12 +36,13 @@ class TooMany(Refusal):
 
 
 class UnknownKind(Refusal):
-    """No such kind; facts: kind, kinds, why (there is one of that name, and it is not lent)."""
+    """No such kind; facts: kind, kinds, why (there is one of that name, and it is not lent), count (asked for) and mosts (how many there are at
+    most, one for each of kinds)."""
 
 
 class NotHere(Refusal):
     """A kind that the machine's host does not have; facts: kind, machine, host, kinds (that it has), others (own machines that could have it),
-    shared (the model, if that host shares it as vGPUs)."""
+    shared (the model, if that host shares it as vGPUs), count (asked for) and mosts (how many it has at most, one for each of kinds)."""
 
 
 class UnknownMachine(Refusal):

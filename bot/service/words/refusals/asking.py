@@ -107,7 +107,7 @@ def unknown_kind(f: Facts, policy: Policy) -> Reply:
         else head('I have no card of the kind "', said(f.text("kind", "that"), 40), '".'),
         ln("I have: ", named_kinds(kinds), ".") if kinds else ln("I have not seen a card yet."),
         NOTHING,
-        buttons=[_of_kind(f, typed(k, kinds)) for k in kinds[:3] if typable(k)],
+        buttons=[_of_kind(f, k, kinds) for k in kinds[:3] if typable(k)],
     )
 
 
@@ -136,17 +136,22 @@ def not_here(f: Facts, policy: Policy) -> Reply:
         ln("Of yours, ", codes(others), f" could have {'one' if kind else 'a card'}.") if others else None,
         NOTHING,
         buttons=(
-            *[_of_kind(f, typed(k, kinds)) for k in kinds[:2] if typable(k)],
+            *[_of_kind(f, k, kinds) for k in kinds[:2] if typable(k)],
             *[button(f"On {m}", says) for m in others[:1] if typable(m) and (says := f.again(vm, m, ""))],
             MINE,
         ),
     )
 
 
-def _of_kind(f: Facts, kind: str) -> Button:
-    """The line with a kind that there is."""
-    says = f.again(f.raw("kind"), kind, f"request 1 {kind}")
-    return button(says if len(says) <= 40 else kind, says)
+def _of_kind(f: Facts, kind: str, kinds: list[str]) -> Button:
+    """The line with a kind that there is, and no more of it than there are."""
+    word, count = typed(kind, kinds), f.number("count")
+    most = dict(zip(kinds, map(int, f.many("mosts")), strict=False)).get(kind)
+    says = f.again(f.raw("kind"), word, f"request 1 {word}")
+    if most is not None and count is not None and most < count:
+        on = f" on {f.text('machine')}" if typable(f.text("machine")) else ""
+        says = f"request {most} {word}{on}"
+    return button(says if len(says) <= 40 else word, says)
 
 
 def unknown_machine(f: Facts, policy: Policy) -> Reply:
