@@ -58,7 +58,7 @@ def run(
     settings: SettingsFile = HERE,
     beside: Annotated[bool, typer.Option("--beside", hidden=True, help="Run beside another bot (tests only).")] = False,
 ) -> None:
-    """Be the bot, until SIGTERM."""
+    """Be the bot, until SIGTERM, Ctrl-C or the end of its terminal (not with nohup)."""
     from bot.config import SettingsError, load
     from bot.wiring.ground import CannotStart, amiss, cannot
 
@@ -265,14 +265,24 @@ def drill(
 ) -> None:
     """One whole move and its way back, timed, by the bot that runs. Exit code 0 only if all is as it was before.
 
-    Ctrl-C or SIGTERM gives back what was begun and says what goes on; a second one leaves the way back to the bot.
+    Ctrl-C, SIGTERM or the end of the terminal gives back what was begun and waits for that; a second Ctrl-C or SIGTERM leaves it to the bot,
+    and says what goes on. What a drill left that was killed, the next one offers to give back.
     """
     from bot.wiring import terminal
 
     loaded = _load(settings)
     with _database(settings):
-        code = terminal.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=typer.confirm)
+        code = terminal.drill_of(loaded, machine, as_, kind, yes=yes, out=typer.echo, ask=_agreed)
     raise typer.Exit(code)
+
+
+def _agreed(question: str) -> bool:
+    """What a person at the terminal answers; one who goes away does not agree."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        typer.echo()
+        return False
 
 
 def _user() -> str:

@@ -57,7 +57,7 @@ def complete(settings: Settings) -> None:
 
 
 def run(settings: Settings, *, single: bool = True) -> int:
-    """Be the bot until SIGTERM or SIGINT. Returns the exit code.
+    """Be the bot until SIGTERM, SIGINT or SIGHUP. Returns the exit code.
 
     :param single: refuse to run beside another bot on the same database (a test switches it off)
     :raises CannotStart: settings, database, port or Slack's tokens
@@ -66,8 +66,9 @@ def run(settings: Settings, *, single: bool = True) -> int:
     slack, vcenters = slack_of(settings), vcenters_of(settings)
     clock, policy, run_id = clock_of(), policy_of(settings), secrets.token_hex(4)
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: stop.set())
     with ExitStack() as stack:
         store = _open(settings, clock)
         stack.callback(store.close)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,24 +107,51 @@ def drill_of(
             running=lambda: store.claimed(clock.wall(), CLAIM_TTL),
             now=clock.now,
             sleep=time.sleep,
-            out=out,
+            out=_whoever_reads(out),
             ask=ask,
         )
-        with _as_ctrl_c(signal.SIGTERM):
+        with _as_ctrl_c():
             return drill(ways, Drilled(machine, found, kind, found.zone), policy_of(settings), yes)
     finally:
         store.close()
 
 
 @contextmanager
-def _as_ctrl_c(number: signal.Signals) -> Iterator[None]:
-    """A signal that would end the process without a word is told as Ctrl-C is."""
+def _as_ctrl_c() -> Iterator[None]:
+    """Signals that would end the process without a word are told as Ctrl-C is.
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    One that is ignored stays so (``nohup``). The end of a terminal is heard once, and only if nothing was before it: the kernel, the shell and
+    the session's end may each tell it, and a second interruption means that somebody will not wait.
+    """
+    told = False
 
-    before = signal.signal(number, interrupt)
+    def interrupt(number: int, _frame: object) -> None:
+        nonlocal told
+        again, told = told, True
+        if not (again and number == signal.SIGHUP):
+            raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(number, before)
+        for number, what in before.items():
+            signal.signal(number, what)
+
+
+def _whoever_reads(out: Callable[[str], None]) -> Callable[[str], None]:
+    """Goes on where nobody reads any more: the terminal is closed, or what a pipe led to has ended."""
+
+    def told(line: str) -> None:
+        try:
+            out(line)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())  # else what is still to be written fails again at the end
+            os.close(nowhere)
+
+    return told

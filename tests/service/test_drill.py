@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
-from bot.domain.model import CallKind, LeaseState, Power, SeenMachine, Vgpu
+from bot.domain.model import Books, CallKind, LeaseState, Power, SeenMachine, Vgpu
 from bot.domain.policy import Policy
+from bot.edges.store import Busy
 from bot.service.ports import Ask, Reply
 from bot.service.setup.drill import Wanted, Ways, drill
 from bot.service.setup.drill_words import changed
@@ -31,12 +32,19 @@ class Terminal:
     answer: bool = True
     after_say: list[str] = field(default_factory=list)  # Ctrl-C after the line that begins so was written down
     interrupt: list[Callable[[str], bool]] = field(default_factory=list)  # Ctrl-C once the text so far is so
+    raises: BaseException = field(default_factory=KeyboardInterrupt)  # instead of Ctrl-C
+    lost: Exception | None = None  # why the database does not answer
 
     def sleep(self, seconds: float) -> None:
         self.house.forward(0.25, 0.25)
         if self.interrupt and self.interrupt[0](self.text):
             self.interrupt.pop(0)
-            raise KeyboardInterrupt
+            raise self.raises
+
+    def books(self) -> Books:
+        if self.lost is not None:
+            raise self.lost
+        return self.house.books
 
     def said(self, ask: Ask) -> Reply:
         reply = self.house.desk.hear(ask)
@@ -54,7 +62,7 @@ class Terminal:
         person = house.people.find(who)
         assert person is not None
         ways = Ways(
-            books=lambda: house.books,
+            books=self.books,
             seen=house.store.last_look,
             readings=house.store.readings,
             say=lambda line: self.said(Ask(person.id, line, "terminal")),
@@ -260,11 +268,38 @@ def test_an_interruption_just_after_a_line_was_written_down_leaves_nothing(place
     assert place.nothing_left() and uuid("vm-train") not in place.house.books.machines
 
 
-def test_sigterm_is_told_as_ctrl_c_and_is_as_before_afterwards() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), terminal._as_ctrl_c(signal.SIGTERM):
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_what_would_end_it_without_a_word_is_told_as_ctrl_c_and_is_as_before_afterwards(number: signal.Signals) -> None:
+    before = [signal.getsignal(one) for one in ENDS]
+    with pytest.raises(KeyboardInterrupt), terminal._as_ctrl_c():
+        signal.raise_signal(number)
+    assert [signal.getsignal(one) for one in ENDS] == before
+
+
+def test_the_end_of_a_terminal_that_is_told_again_and_again_is_one_interruption() -> None:
+    with terminal._as_ctrl_c():
+        for first in (signal.SIGTERM, signal.SIGINT):
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(first)
+            signal.raise_signal(signal.SIGHUP)
+    with terminal._as_ctrl_c():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with terminal._as_ctrl_c():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 class Killed(BaseException):
@@ -303,6 +338,59 @@ def test_a_no_leaves_it_and_says_what_ends_it(place: Terminal) -> None:
     assert place.drill("vm-train", yes=False) == 2
     assert "release #1 now" in place.text and "machine remove vm-train" in place.text
     assert place.house.lease("1").state is LeaseState.ACTIVE
+
+
+def test_what_another_admins_drill_left_is_named_and_left_to_them(place: Terminal) -> None:
+    killed_at(place, LeaseState.ACTIVE)
+    assert place.drill("vm-train", who="ada") == 2
+    assert "#1 was asked for by somebody else's drill" in place.text and "restart" not in place.text
+    assert place.house.lease("1").state is LeaseState.ACTIVE
+
+
+def test_a_machine_that_a_killed_drill_did_not_come_to_forget_is_named(place: Terminal) -> None:
+    def returned(_: str) -> bool:
+        if any(x.state not in OPEN_LEASE for x in place.house.books.leases.values()) and place.nothing_left():
+            raise Killed
+        return False
+
+    place.interrupt.append(returned)
+    with pytest.raises(Killed):
+        place.drill("vm-train")
+    place.interrupt.clear()
+    assert uuid("vm-train") in place.house.books.machines
+    assert place.drill("vm-train") == 0
+    assert (
+        "The drill #1 registered vm-train, and it is registered still; if nobody wants that: `gpubot say" in place.text
+    )
+    assert place.house.say("dana", "machine remove vm-train").ok
+    place.lines.clear()
+    assert place.drill("vm-train") == 0 and "registered still" not in place.text
+
+
+def test_a_database_that_does_not_answer_for_a_while_is_an_interruption(place: Terminal) -> None:
+    place.interrupt = [lambda text: "on again" in text]
+    place.raises = Busy("the database is held")
+    assert place.drill("vm-train") == 1
+    assert "Stopped: the database is held. What was begun is given back" in place.text and place.nothing_left()
+
+
+def test_a_database_that_is_gone_leaves_it_to_the_bot_and_says_so(place: Terminal) -> None:
+    def gone(text: str) -> bool:
+        if "on again" in text:
+            place.lost = Busy("the database is gone")
+        return False
+
+    place.interrupt = [gone]
+    assert place.drill("vm-train") == 1
+    assert "The drill ends here: the database is gone." in place.text
+    assert "`gpubot drill vm-train` then offers to give back the rest" in place.text
+
+
+def test_an_interruption_after_all_was_given_back_says_that_nothing_is_left(place: Terminal) -> None:
+    place.interrupt = [lambda text: place.house.books.leases and place.nothing_left()]
+    assert place.drill("vm-train") == 1
+    assert "The drill ends here: interrupted." in place.text
+    assert "Nothing of it is left in the books; it was not seen whether vm-train is as it was before." in place.text
 
 
 def test_a_card_that_was_lent_otherwise_is_not_given_back(place: Terminal) -> None:

@@ -7,95 +7,52 @@ said. It waits in real seconds and counts by the bot's clock.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from bot.domain import slots
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, OPEN_REQUEST
 from bot.domain.model import (
     Books,
-    Card,
     Lease,
     LeaseState,
-    Machine,
-    MachineId,
     Move,
     MoveState,
-    Person,
     Power,
-    Reading,
     Request,
-    RequestState,
-    Seen,
     SeenMachine,
-    SlotId,
 )
 from bot.domain.policy import Policy
-from bot.domain.sight import Sight
 from bot.domain.visible import visible
-from bot.service.ports import Reply
-from bot.service.setup.drill_words import begun, changed, plan_lines, silent_lines, span, step_line, table, waits_line
+from bot.service.ports import StoreTrouble
+from bot.service.setup.drill_plan import (
+    OLD_LOOK,
+    REASON,
+    REGISTERED,
+    WAITING,
+    Plan,
+    Wanted,
+    Ways,
+    again,
+    earlier,
+    forgotten,
+    of_others,
+    silent,
+    survey,
+    typed,
+)
+from bot.service.setup.drill_words import begun, changed, plan_lines, span, step_line, table, waits_line
 from bot.service.words.common import on_machine
 from bot.service.words.plain import zone_line
 
 POLL_S = 0.5
 """Real seconds between two looks into the books."""
 
-OLD_LOOK = timedelta(minutes=5)
-"""A look that is older than that says nothing of now."""
-
 BLOCKED = timedelta(minutes=3)
 """So long something may stand in the way before the drill is given up: it may be a task that runs."""
 
 LONGEST = timedelta(minutes=90)
 """For each of the two ways; then it is given up. "now" lasts 75 minutes at most."""
-
-REASON = "drill"
-"""Of its request, by which a later drill knows what an earlier one left."""
-
-REGISTERED = "drill, and registered for it"
-"""The same, of a machine that was registered for the drill alone."""
-
-WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
-
-
-@dataclass(frozen=True)
-class Ways:
-    """How the drill reaches the world."""
-
-    books: Callable[[], Books]
-    seen: Callable[[], Seen | None]  # the last look of the bot that runs
-    readings: Callable[[], Mapping[MachineId, Reading]]  # the latest word of each guest
-    say: Callable[[str], Reply]  # the person says a line to the desk
-    plain: Callable[[Reply], str]  # a reply as text
-    running: Callable[[], bool]  # whether a bot runs on the database
-    now: Callable[[], datetime]  # the bot's clock
-    sleep: Callable[[float], None]  # real seconds; KeyboardInterrupt (Ctrl-C, SIGTERM) comes through
-    out: Callable[[str], None]  # a line for who sits there
-    ask: Callable[[str], bool]  # a question that is answered with yes or no
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be drilled."""
-
-    machine: str  # its name
-    person: Person  # in whose name
-    kind: str = ""  # of which card; "" any that is free there
-    zone: str = "UTC"  # times are shown in it
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What will be done."""
-
-    machine: SeenMachine  # as it is before
-    known: Machine | None  # as the books have it; None: it is registered for the drill alone
-    card: Card  # one that is free; the bot may take an equal one
-    slot: SlotId  # of it
-    kind: str  # what is asked for
 
 
 @dataclass
@@ -120,11 +77,12 @@ class Stopped(Exception):
 def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     """All of it. Returns the exit code: 0 all is as it was before, 1 it is not, or the drill did not come through, 2 it did not begin."""
     found, plan = survey(ways, wanted, policy)
-    if plan is None and (left := _earlier(ways, wanted)) is not None:
+    if plan is None and (left := earlier(ways, wanted)) is not None:
         if not _cleaned(ways, wanted, policy, left, yes):
             return 2
         found, plan = survey(ways, wanted, policy)
     if plan is None:
+        found += of_others(ways, wanted)
         ways.out(f"No drill of {visible(wanted.machine)}; nothing was changed:")
         for why in found:
             ways.out(f"- {why}")
@@ -134,7 +92,9 @@ def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     ):
         ways.out(line)
     ways.out(zone_line(wanted.zone))
-    for line in _silent(ways, plan.machine, policy):
+    for line in forgotten(ways, wanted, plan):
+        ways.out(line)
+    for line in silent(ways, plan.machine, policy):
         ways.out(line)
     if not yes and not ways.ask("Go on?"):
         ways.out("Nothing was changed.")
@@ -142,117 +102,7 @@ def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     return _Drill(ways, wanted, policy, plan).go()
 
 
-# ---- before ---------------------------------------------------------------------------------------------------------
-
-
-def survey(ways: Ways, wanted: Wanted, policy: Policy) -> tuple[list[str], Plan | None]:
-    """All that stands in the way at once, or what would be done."""
-    if not ways.running():
-        return [
-            "no bot runs on this database, and the drill goes the bot's way: start `gpubot run`, then try again"
-        ], None
-    books, seen = ways.books(), ways.seen()
-    found = []
-    if policy.level != "act":
-        found.append(
-            f'the level is {policy.level}, so the bot restarts nothing; write: level = "act" in [site], and start it again'
-        )
-    if books.paused:
-        found.append("all restarts are paused: an admin says `resume` first")
-    if seen is None or ways.now() - seen.at > OLD_LOOK:
-        return [*found, "the bot has not seen vCenter lately; see its log, or `gpubot doctor`"], None
-    named = [
-        m for m in seen.machines if visible(m.name).casefold() == visible(wanted.machine).casefold() and not m.template
-    ]
-    if len(named) != 1:
-        why = "no vCenter shows a machine of that name" if not named else "several machines have that name"
-        return [*found, why], None
-    machine, known = named[0], books.machines.get(named[0].uuid)
-    found += _machine(machine, known, wanted.person, books)
-    card, more = _free_card(books, Sight(books, seen, {}), machine, wanted.kind)
-    found += more
-    if found or card is None:
-        return found, None
-    slot, kind = card
-    return [], Plan(machine, known, books.card(slot), slot, kind)
-
-
-def _machine(seen: SeenMachine, known: Machine | None, person: Person, books: Books) -> list[str]:
-    """Why it is no machine for a drill."""
-    found = []
-    others = [o for o in known.owners if o != person.id] if known is not None else []
-    if others:
-        found.append(f"others own it, so somebody may need it; a drill is for a machine of {person.name} alone")
-    if seen.unknown:
-        found.append("vCenter cannot read its settings now")
-    elif seen.power is not Power.ON:
-        found.append("it is not on: a drill needs a machine that runs, to see that it comes back")
-    elif not seen.tools:
-        found.append("its VMware Tools do not run, so it cannot be asked to shut down")
-    if seen.question:
-        found.append(f"vCenter waits for an answer about it: {seen.question}")
-    if lent := [x for x in books.leases.values() if x.machine == seen.uuid and x.state in OPEN_LEASE]:
-        numbers = ", ".join(f"#{x.label} with {', '.join(x.slots)}" for x in lent)
-        found.append(f"a card is lent to it ({numbers}); `release` of that number gives it back")
-    elif seen.cards or seen.unplaced:
-        found.append("it has a card already")
-    if asked := [r for r in books.requests.values() if r.machine == seen.uuid and r.state in OPEN_REQUEST]:
-        found.append(f"somebody has asked for a card for it ({', '.join(f'#{r.number}' for r in asked)})")
-    if any(m.machine == seen.uuid and m.state in OPEN_MOVE for m in books.moves.values()):
-        found.append("a restart of it is planned or under way")
-    return found
-
-
-def _free_card(
-    books: Books, sight: Sight, machine: SeenMachine, kind: str
-) -> tuple[tuple[SlotId, str] | None, list[str]]:
-    """A card on its host that nobody has or waits for; else why there is none."""
-    here = [c for c in books.cards.values() if (c.vcenter, c.host) == (machine.vcenter, machine.host)]
-    kinds = sorted({k for c in here for k in slots.kinds_of(c)})
-    if kind:
-        kinds = [k for k in kinds if k.casefold() == kind.casefold()]
-    if not kinds:
-        return None, [f"its host has no {visible(kind) or 'card'}"]
-    awaited = {r.kind for r in books.requests.values() if r.state in WAITING}
-    for one in kinds:
-        if one in awaited:
-            continue
-        for slot in slots.open_of(books, one):
-            card = books.card(slot)
-            held = any(h.slot == slot for h in books.holds)
-            if card not in here or held or card.aside is not None or card.doubted:
-                continue
-            if sight.usable(slot) and sight.clean(slot) and sight.foreign_size(slot) in ("", one):
-                return (slot, one), []
-    if set(kinds) <= awaited:
-        return None, [f"somebody waits for {', '.join(kinds)}: a drill would take the card from them"]
-    return None, ["no card on its host is free"]
-
-
-def _silent(ways: Ways, machine: SeenMachine, policy: Policy) -> list[str]:
-    """That nobody speaks from inside, told before anything restarts: the end of the way there then comes late."""
-    word = ways.readings().get(machine.uuid)
-    if word is not None and ways.now() - word.at <= policy.reading_stale:
-        return []
-    return silent_lines(machine.name, None if word is None else ways.now() - word.at, policy)
-
-
-# ---- what an earlier one left ---------------------------------------------------------------------------------------
-
-
-def _earlier(ways: Ways, wanted: Wanted) -> Request | None:
-    """The open request of an earlier drill that did not come to its end: of the same person, for this machine, with the drill's reason."""
-    books = ways.books()
-    machines = {
-        m.uuid for m in books.machines.values() if visible(m.name).casefold() == visible(wanted.machine).casefold()
-    }
-    mine = [
-        r
-        for r in books.requests.values()
-        if r.machine in machines and r.person == wanted.person.id and r.because in (REASON, REGISTERED)
-    ]
-    held = {x.request for x in books.leases.values() if x.state in OPEN_LEASE}
-    return next((r for r in mine if r.state in WAITING or r.number in held), None)
+# ---- what an earlier one left ----------------------------------------------------------------------------------------
 
 
 def _cleaned(ways: Ways, wanted: Wanted, policy: Policy, left: Request, yes: bool) -> bool:
@@ -262,8 +112,8 @@ def _cleaned(ways: Ways, wanted: Wanted, policy: Policy, left: Request, yes: boo
     machine, known = books.machines[left.machine], left.because == REGISTERED
     what = f"has {', '.join(lease.slots)}" if lease is not None else "waits in line"
     ways.out(f"An earlier drill of {visible(machine.name)} did not come to its end: its #{left.number} {what}.")
-    by_hand = _typed(wanted.person.name, f"release #{left.number} now")
-    by_hand += f", then {_typed(wanted.person.name, f'machine remove {machine.name}')}" if known else ""
+    by_hand = typed(wanted.person.name, f"release #{left.number} now")
+    by_hand += f", then {typed(wanted.person.name, f'machine remove {machine.name}')}" if known else ""
     there = [m for m in seen.machines if m.uuid == machine.uuid] if seen is not None else []
     ready = ways.running() and policy.level == "act" and not books.paused and bool(there)
     if not ready or not (
@@ -289,41 +139,37 @@ class _Drill:
 
     def go(self) -> int:
         """There and back; whatever happens, what was begun is given back."""
-        why = ""
-        try:
-            self._there()
-        except Stopped as stopped:
-            why = str(stopped)
-        except KeyboardInterrupt:
-            why = "interrupted"
-        if why:
-            self.ways.out(f"Stopped: {why}. What was begun is given back; Ctrl-C leaves that to the bot.")
-        try:
+        code = 1
+
+        def all_of_it() -> None:
+            nonlocal code
+            why = _why_ended(self._there)
+            if why:
+                self.ways.out(f"Stopped: {why}. What was begun is given back; Ctrl-C leaves that to the bot.")
             self._back()
             self._leave()
-        except Stopped as stopped:
-            self._left(str(stopped))
-            return 1
-        except KeyboardInterrupt:
-            self._left("interrupted")
-            return 1
-        return self._end(why)
+            code = self._end(why)
+
+        return code if self._comes_through(all_of_it) else 1
 
     def give_back(self) -> bool:
         """Only the way back, of what an earlier drill left. Returns whether it came to its end."""
-        try:
+
+        def rest() -> None:
             lease = self._lease()
             if lease is not None and lease.state is LeaseState.RETURNING:
                 self._say(f"release #{lease.label} now")  # a time that was agreed then may be over
             self._back()
             self._leave()
-        except Stopped as stopped:
-            self._left(str(stopped))
-            return False
-        except KeyboardInterrupt:
-            self._left("interrupted")
-            return False
-        return True
+
+        return self._comes_through(rest)
+
+    def _comes_through(self, what: Callable[[], None]) -> bool:
+        """Whether it did; else what is left was told."""
+        why = _why_ended(what)
+        if why:
+            self._left(why)
+        return not why
 
     def _there(self) -> None:
         """Ask, and wait until the card works."""
@@ -394,20 +240,36 @@ class _Drill:
 
     def _left(self, why: str) -> None:
         """What goes on without the drill, and what to say then."""
-        books, who = self.ways.books(), self.wanted.person.name
         self.ways.out(f"The drill ends here: {why}.")
+        who, vm = self.wanted.person.name, visible(self.plan.machine.name)
+        try:
+            books = self.ways.books()
+        except StoreTrouble:
+            self.ways.out(
+                f"What was begun is in the books, and the bot that runs goes on with it; `{again(vm)}` then offers to give back the rest."
+            )
+            return
         lease, request = self._lease(), self._request()
         open_ = [m for m in books.moves.values() if m.machine == self.plan.machine.uuid and m.state in OPEN_MOVE]
         for move in open_:
             self.ways.out(f"The bot goes on with m{move.number} ({move.state}): {begun(move)}")
         if lease is not None and lease.state in OPEN_LEASE:
             what = "comes out in its next restart" if lease.state is LeaseState.RETURNING else "is still lent"
-            self.ways.out(f"#{lease.label} {what}; {_typed(who, f'release #{lease.label} now')} asks for one.")
+            self.ways.out(f"#{lease.label} {what}; {typed(who, f'release #{lease.label} now')} asks for one.")
         elif request is not None and request.state in WAITING:
-            ends = _typed(who, f"release #{request.number}")
+            ends = typed(who, f"release #{request.number}")
             self.ways.out(f"#{request.number} waits in line; {ends} ends it.")
+        left = (
+            open_
+            or (lease is not None and lease.state in OPEN_LEASE)
+            or (request is not None and request.state in WAITING)
+        )
+        if left:
+            self.ways.out(f"Or `{again(vm)}` offers to give back what is left.")
+        else:
+            self.ways.out(f"Nothing of it is left in the books; it was not seen whether {vm} is as it was before.")
         if self.course.added:
-            line = _typed(who, f"machine remove {self.plan.machine.name}")
+            line = typed(who, f"machine remove {self.plan.machine.name}")
             self.ways.out(f"{self.plan.machine.name} is registered for the drill alone; afterwards: {line}.")
 
     # ---- what is there
@@ -499,9 +361,15 @@ class _Drill:
             self.ways.out(line)
 
 
-def _typed(who: str, line: str) -> str:
-    """A line as it is typed in a shell, for which ``#12`` is the beginning of a comment."""
-    return f"`gpubot say --as {shlex.quote(who)} {shlex.quote(line)}`"
+def _why_ended(what: Callable[[], None]) -> str:
+    """Do it; why it did not come to its end, "" it did."""
+    try:
+        what()
+    except (Stopped, StoreTrouble) as stopped:
+        return str(stopped)
+    except KeyboardInterrupt:
+        return "interrupted"
+    return ""
 
 
 __all__ = ["Plan", "Stopped", "Wanted", "Ways", "drill", "survey"]
