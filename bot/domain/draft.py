@@ -67,6 +67,10 @@ def tables(books: Books) -> dict[type, Mapping[Any, Entity]]:
     }
 
 
+NOUNS = ("cards", "machines", "requests", "leases", "moves", "agreements", "watches")
+"""The fields of books and draft that hold them."""
+
+
 def key_of(value: Entity) -> str | int:
     """The key of a value in the books."""
     match value:
@@ -183,6 +187,12 @@ class Draft:
         found = len(kept) < len(self._news)
         self._news = kept
         return found
+
+    def scratch(self) -> Draft:
+        """A copy as it stands now, to try something on: what is written there is recorded nowhere."""
+        now: dict[str, Any] = {name: dict(getattr(self, name)) for name in NOUNS}
+        now |= {"holds": frozenset(self.holds), "numbers": dict(self._numbers), "paused": self.paused}
+        return Draft(replace(self.books, **now), self.now)
 
     # ---- reading
 

@@ -7,6 +7,7 @@ verdict here (``None``), neither clean nor taken, neither there nor gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -40,6 +41,7 @@ class Sight:
         self.readings = readings
         self._places = places
         self._seats = Seats()
+        self._off: Mapping[SlotId, MachineId] = {}  # see ``without``
         self._hosts: dict[tuple[str, str], SeenHost] = {}
         self._machines: dict[MachineId, list[SeenMachine]] = {}
         self._settings: dict[tuple[str, str, str], set[MachineId]] = {}
@@ -51,6 +53,13 @@ class Sight:
             for pci in m.cards:
                 self._settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
         self._seats = seat(places, [m for m in seen.machines if not m.unknown], self._hosts, places.machines)
+
+    def without(self, off: Mapping[SlotId, MachineId]) -> Sight:
+        """The same look as if these devices had come off these machines, for the rules that try what would follow."""
+        other = copy(self)
+        other.__dict__.pop("_in_settings", None)
+        other._off = off
+        return other
 
     # ---- machines
 
@@ -143,7 +152,8 @@ class Sight:
             return None
         card = self.card(slot)
         named = self._settings.get((card.vcenter, card.host, card.pci), ())
-        return self._seats.of(slot) | frozenset(named)
+        found = self._seats.of(slot) | frozenset(named)
+        return found - {self._off[slot]} if slot in self._off else found
 
     def foreign_size(self, slot: SlotId) -> str:
         """The profile that a stranger runs on this slot's vGPU card, so that it takes no other; "" none."""
@@ -156,8 +166,9 @@ class Sight:
             return None
         if card.mode is Mode.VGPU:
             running = running_on(host, card)
-            return next((uuid for uuid in sorted(self._seats.of(slot)) if uuid in running), None)
-        return host.bound.get(card.pci)
+            return next((uuid for uuid in sorted(self.settings(slot) or ()) if uuid in running), None)
+        bound = host.bound.get(card.pci)
+        return bound if bound != self._off.get(slot) else None
 
     def free_for(self, slot: SlotId, kind: str) -> bool:
         """Whether the device is clean, and nobody else's device keeps its card from being cut into this size."""

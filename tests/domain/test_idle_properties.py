@@ -193,8 +193,8 @@ def somebody_always_waits(draft: Any, lease: Any) -> Any:
     return found if found is not None else next((r for r in draft.requests.values() if r.person != lease.person), None)
 
 
-def always_wanted(draft: Any, kind: str, machine: str = "") -> int:
-    return 1
+def all_of_it_is_needed(draft: Any, ctx: Any, ready: Any) -> tuple[Any, Any]:
+    return {label: x.slots for label, x in ready.items()}, dict.fromkeys(ready, "somebody")
 
 
 def any_time(draft: Any, ctx: Any, machine: Any, label: str) -> Window:
@@ -219,7 +219,10 @@ FAULTS: dict[str, tuple[tuple[Any, str, Callable[..., Any]], ...]] = {
         (asking, "may_be_warned", lambda *_: True),
     ),
     "unwarned": ((taking, "warned", unwarned), (asking, "may_be_warned", lambda *_: False)),
-    "somebody always waits": ((taking, "first_waiter", somebody_always_waits), (taking, "shortage", always_wanted)),
+    "somebody always waits": (
+        (taking, "first_waiter", somebody_always_waits),
+        (taking, "_needed", all_of_it_is_needed),
+    ),
     "any time": ((taking, "open_window", any_time), (asking, "may_be_warned", lambda *_: True)),
     "a licence to kill work": (
         (PLAN, "may_use", a_licence_to_kill_work),
@@ -230,8 +233,8 @@ FAULTS: dict[str, tuple[tuple[Any, str, Callable[..., Any]], ...]] = {
 
 
 FOUND_BY = {
-    "a licence to kill work": 53, "a mean for the maximum": 7, "any time": 1, "delivered at once": 2, "nothing is remembered": 1,
-    "nothing is zero": 0, "silence is idleness": 16, "somebody always waits": 4, "unwarned": 1, "whatever the terms": 26,
+    "a licence to kill work": 9, "a mean for the maximum": 7, "any time": 1, "delivered at once": 2, "nothing is remembered": 1,
+    "nothing is zero": 0, "silence is idleness": 16, "somebody always waits": 7, "unwarned": 1, "whatever the terms": 26,
 }  # fmt: skip
 """The first days that find them, tried first; when the days change, others do."""
 

@@ -78,6 +78,11 @@ def without_waiter(world: World) -> None:
     world.do(lambda d: queue.withdraw(d, d.requests[3], "bob"))
 
 
+def for_two(world: World) -> None:
+    without_waiter(world)
+    world.request("bob", "vm-r", 2, "any time today")
+
+
 def undelivered(world: World) -> None:
     world.delivers = False
     world.delivered.clear()
@@ -137,7 +142,7 @@ def vcenter_away(world: World) -> None:
 @pytest.mark.parametrize(
     "missing",
     [
-        without_terms, without_waiter, undelivered, without_window, answered, kept, silent, hidden, worked, gap, report_only, paused, watching,
+        without_terms, without_waiter, for_two, undelivered, without_window, answered, kept, silent, hidden, worked, gap, report_only, paused, watching,
         vcenter_away,
     ],
 )  # fmt: skip

@@ -6,7 +6,8 @@ are looked at here at once, in the moment of the machine's window; nothing else 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain import windows
@@ -18,12 +19,24 @@ from bot.domain.leases.acts import unagree
 from bot.domain.leases.common import Round, fresh, under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import BOT, Lease, LeaseState, Machine, Power, RequestState, SlotId, Turn, Window
+from bot.domain.model import (
+    BOT,
+    Lease,
+    LeaseState,
+    Machine,
+    MachineId,
+    PersonId,
+    Power,
+    RequestState,
+    SlotId,
+    Turn,
+    Window,
+)
 from bot.domain.moves.plan import may_use, usable
 from bot.domain.news import News, NewsKind
+from bot.domain.planner import allot
 from bot.domain.planner.holds import back as back_in_line
 from bot.domain.policy import Policy
-from bot.domain.queue import shortage
 
 
 def may_be_warned(draft: Draft, ctx: Round, lease: Lease) -> bool:
@@ -35,15 +48,38 @@ def may_be_warned(draft: Draft, ctx: Round, lease: Lease) -> bool:
     return windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy) is not None
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A lease whose quiet devices may go back in this moment."""
+
+    lease: Lease
+    nudge: Nudge
+    machine: Machine
+    slots: tuple[SlotId, ...]
+    window: Window
+
+
 def settle(draft: Draft, ctx: Round) -> None:
-    """Take back what may be taken back in this moment."""
+    """Take back what may be taken back in this moment, as far as it serves somebody who waits: half of what they need serves nobody."""
     if not ctx.acting or not ctx.policy.idle.nudge:
         return
+    ready: dict[str, _Ready] = {}
     for label in sorted(draft.leases):
         lease = draft.leases[label]
         nudge = lease.nudge
         if lease.state is LeaseState.ACTIVE and nudge is not None and warned(draft, lease, nudge, ctx.policy):
-            _take(draft, ctx, lease, nudge)
+            found = _ready(draft, ctx, lease, nudge)
+            if found is not None:
+                ready[label] = found
+    while ready:
+        needed, serves = _needed(draft, ctx, ready)
+        busy = [x for x, slots in needed.items() if not _nothing_runs(draft, ctx, ready[x].machine, slots)]
+        if not busy:
+            for label, slots in needed.items():
+                _take(draft, ctx, ready[label], slots, serves[label])
+            return
+        for label in busy:
+            del ready[label]
 
 
 def warned(draft: Draft, lease: Lease, nudge: Nudge, policy: Policy) -> bool:
@@ -97,29 +133,69 @@ def open_window(draft: Draft, ctx: Round, machine: Machine, label: str) -> Windo
         agreed.remove(agreement)
 
 
-def _take(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
-    """The quiet devices of a lease go back, as many as are wanted; the others stay."""
-    quiet = tuple(s for s in lease.slots if quiet_enough(draft, lease, nudge, s, ctx.policy))
-    waits, machine = first_waiter(draft, lease), draft.machines.get(lease.machine)
-    slots = quiet[: max(shortage(draft, lease.kind, lease.machine), 0)]
-    if not slots or waits is None or machine is None or machine.gone:
-        return
+def _ready(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> _Ready | None:
+    """The quiet devices of a lease, if a window is open in which they may come off, and somebody waits; None: not in this moment."""
+    slots = tuple(s for s in lease.slots if quiet_enough(draft, lease, nudge, s, ctx.policy))
+    machine = draft.machines.get(lease.machine)
+    if not slots or machine is None or machine.gone or first_waiter(draft, lease) is None:
+        return None
     if ctx.sight.power(machine.uuid) is not Power.ON or not fresh(draft, ctx.sight, machine.uuid):
-        return
+        return None
     if under_way(draft, machine.uuid) or not all(ctx.sight.there(s, machine.uuid) for s in slots):
-        return
+        return None
     window = open_window(draft, ctx, machine, lease.label)
-    if window is None or not _nothing_runs(draft, ctx, machine, slots):
-        return
+    return _Ready(lease, nudge, machine, slots, window) if window is not None else None
+
+
+def _needed(
+    draft: Draft, ctx: Round, ready: Mapping[str, _Ready]
+) -> tuple[dict[str, tuple[SlotId, ...]], dict[str, PersonId]]:
+    """Of what may be taken from each lease, only that without which somebody else would not have their turn; and who that is, by lease."""
+    chosen = [(label, slot) for label, found in ready.items() for slot in found.slots]
+    base, now = _served(draft, ctx, ()), _served(draft, ctx, chosen)
+    serves: dict[str, PersonId] = {}
+    for one in reversed(chosen):
+        fewer = [other for other in chosen if other != one]
+        then = _served(draft, ctx, fewer)
+        people = [draft.requests[n].person for n in sorted(now - then - base)]
+        others = [person for person in people if person != ready[one[0]].lease.person]
+        if others:
+            serves[one[0]] = others[0]
+        else:
+            chosen, now = fewer, then
+    needed = {label: tuple(slot for of, slot in chosen if of == label) for label in ready}
+    return {label: slots for label, slots in needed.items() if slots}, serves
+
+
+def _served(draft: Draft, ctx: Round, taken: Iterable[tuple[str, SlotId]]) -> frozenset[int]:
+    """The requests that have their turn next, by the rules of the line, if these devices were off, and with them all that is given back."""
+    scratch, off = draft.scratch(), dict[SlotId, MachineId]()
+    back = [
+        (x.label, s) for x in draft.leases.values() if x.state is LeaseState.RETURNING and not x.fault for s in x.slots
+    ]
+    for label, slot in (*back, *taken):
+        after = scratch.holder(slot, Turn.NEXT)
+        scratch.free(label, (slot,))
+        if after is not None:
+            scratch.free(after, (slot,))
+            scratch.hold(slot, Turn.HAS, after)
+        off[slot] = draft.leases[label].machine
+    allot(scratch, ctx.sight.without(off), ctx.people, ctx.policy)
+    queued = (n for n, r in draft.requests.items() if r.state is RequestState.QUEUED)
+    return frozenset(n for n in queued if scratch.requests[n].state is not RequestState.QUEUED)
+
+
+def _take(draft: Draft, ctx: Round, found: _Ready, slots: tuple[SlotId, ...], who: PersonId) -> None:
+    """These quiet devices of a lease go back; the others stay."""
     watches = tuple(draft.watches[s] for s in slots)
-    lease = over(draft, lease, nudge, "taken", audience(draft, ctx, lease), slots=slots)
+    lease = over(draft, found.lease, found.nudge, "taken", audience(draft, ctx, found.lease), slots=slots)
     if set(slots) == set(lease.slots):
         lease = step(draft, lease, On.TAKE_BACK, why=TAKEN, reason=TAKEN, ended_by=BOT, not_nows=0)
     else:
         lease = split(draft, lease, slots, On.TAKE_BACK, BOT, TAKEN)
     for to in audience(draft, ctx, lease):
-        news = News(NewsKind.TAKEN_BACK, to, key=taken_key(lease), lease=lease, machine=machine, slots=slots)
-        draft.tell(replace(news, who=waits.person, until=window.end, watches=watches))
+        news = News(NewsKind.TAKEN_BACK, to, key=taken_key(lease), lease=lease, machine=found.machine, slots=slots)
+        draft.tell(replace(news, who=who, until=found.window.end, watches=watches))
 
 
 def _nothing_runs(draft: Draft, ctx: Round, machine: Machine, slots: tuple[SlotId, ...]) -> bool:
