@@ -256,6 +256,7 @@ MOVE: Table = {
     (M.UNDOING, On.GONE): (M.DROPPED,),
     (M.STUCK, On.AGAIN): (M.STUCK,),
     (M.STUCK, On.MENDED): (M.DROPPED,),
+    (M.STUCK, On.UNDONE_OFF): (M.DROPPED,),  # what could not be taken off is off by now, and it was found off
     (M.STUCK, On.GONE): (M.DROPPED,),
 }
 

@@ -195,6 +195,7 @@ ADDED = [
     _m(M.UNDOING, On.UNDONE_OFF, M.DROPPED, ""),
     _m(M.UNDOING, On.STARTED_BY_HAND, M.DROPPED, ""),
     _m(M.UNDOING, On.REFUSED, M.STUCK, ""),
+    _m(M.STUCK, On.UNDONE_OFF, M.DROPPED, ""),
     # `when done` opens and closes; a "not now" is taken back by who said it.
     _a(A.OPEN, On.OPENED, A.OPEN, ""),
     _a(A.OPEN, On.CHANGED, A.OPEN, ""),

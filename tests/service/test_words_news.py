@@ -9,7 +9,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.model import BOT, Hold, Lease, LeaseState, MoveState, Offer, RequestState, Rest, RestWhy, Turn, Window
+from bot.domain.model import (
+    BOT,
+    Hold,
+    Lease,
+    LeaseState,
+    MoveState,
+    Offer,
+    RequestState,
+    Rest,
+    RestWhy,
+    Step,
+    Turn,
+    Window,
+)
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.times import read_window
 from bot.service import words
@@ -210,6 +223,24 @@ def test_back_in_line_asks_for_what_is_missing(why: RestWhy) -> None:
         assert [b.says for b in reply.buttons] == ["why #12", "release #12"]
     else:
         assert any(b.says.startswith("window #12") for b in reply.buttons)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_what_cannot_be_taken_out_again_is_named_with_what_to_do(on: bool) -> None:
+    steps = (Step(w.NOW, "put", "12 T4-3"), Step(w.NOW, "sits", "the file is locked"))
+    move = w.move(MoveState.STUCK, was_on=on, off_at=w.NOW, undo=True, steps=steps, reason="the file is locked")
+    for to in (ADMINS, w.BOB.id):
+        reply = told(NewsKind.STUCK, to, w.RESERVED, move=move, machine=w.R, reason="the file is locked")
+        said = w.text(reply)
+        assert said.startswith("T4-3 cannot be taken out of vm-r, which is off: the file is locked")
+        assert "edit the settings of vm-r and remove T4-3 (" in said and "does not start" not in said
+        assert ("Then vm-r is started" in said) == on and ("stays off" in said) != on
+        assert [b.says for b in reply.buttons] == (["done m7"] if to == ADMINS else [])
+    line = w.text(told(NewsKind.MOVE, CHANNEL, w.RESERVED, move=move, machine=w.R))
+    assert "T4-3 cannot be taken out of vm-r again" in line and "does not start" not in line
+    out = replace(move, state=MoveState.DROPPED, steps=(*steps, Step(w.NOW, "taken", "12 T4-3")))
+    over = w.text(told(NewsKind.ON_AGAIN, w.BOB.id, w.RESERVED, move=out, machine=w.R))
+    assert over == "T4-3 is out of vm-r now. It stays off, as it was found."
 
 
 def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:

@@ -6,7 +6,7 @@ and what became of it, ``acts`` is what owners may say meanwhile.
 
 from bot.domain.moves.acts import SaidBefore, done, not_now, start, stop
 from bot.domain.moves.calls import Order, device, host_of, outcome, pending, step_of
-from bot.domain.moves.common import called_off
+from bot.domain.moves.common import called_off, sits
 from bot.domain.moves.hands import hand_over
 from bot.domain.moves.plan import plan
 from bot.domain.moves.settle import settle
@@ -24,6 +24,7 @@ __all__ = [
     "pending",
     "plan",
     "settle",
+    "sits",
     "start",
     "step_of",
     "stop",

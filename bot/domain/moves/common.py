@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.domain import away, windows
 from bot.domain.draft import Draft
-from bot.domain.leases.common import ask_window, fresh
+from bot.domain.leases.common import ask_window, fresh, seen_to, taken_off
 from bot.domain.lifecycle import OPEN_LEASE, On, step
 from bot.domain.model import (
     BOT,
@@ -138,6 +138,39 @@ SLEW = timedelta(minutes=5)
 
 GAP = timedelta(minutes=1)
 """Looks that are not farther apart show when something happened."""
+
+
+SITS = "sits"
+"""The step of the journal at which the way back could not take off what was put on."""
+
+
+def sits(move: Move) -> tuple[Wish, ...]:
+    """What the way back of a move could not take off again, by its journal; () nothing: it only does not start, or needs nobody."""
+    at = max((i for i, s in enumerate(move.steps) if s.what == SITS), default=None)
+    if at is None:
+        return ()
+    off = {w for s in move.steps[at:] if s.what == "taken" for w in s.detail.split()[1::2]}
+    return tuple(w for w in move.wishes if w.work is Work.PUT and w.slot not in off)
+
+
+def ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
+    """What this cycle put on and is still there, as wishes to take it off."""
+    return tuple(
+        replace(w, work=Work.TAKE)
+        for w in move.wishes
+        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, ctx, move, w)
+    )
+
+
+def _ours(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:
+    """Whether a device on the machine was put there by this cycle: its lease never became active; and if the machine was moved to another
+    host with it, it was seen to come."""
+    lease = draft.leases.get(wish.label)
+    if lease is None or lease.active_since is not None:
+        return False
+    if not ctx.sight.elsewhere(wish.slot, move.machine):
+        return True
+    return seen_to(move, "put", wish.label, wish.slot) and not taken_off(move, wish.label, wish.slot)
 
 
 def empties(draft: Draft, ctx: Round, move: Move, takes: tuple[Wish, ...]) -> bool:

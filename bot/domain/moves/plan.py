@@ -289,7 +289,7 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
     ]
 
 
-WAY_BACK = frozenset({"undoing", "refused", "start_refused", "stuck", "started_by_hand"})
+WAY_BACK = frozenset({"undoing", "refused", "start_refused", "stuck", "sits", "started_by_hand"})
 """Steps of the journal at which a move gives its window up."""
 
 

@@ -17,8 +17,10 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     Move,
+    MoveState,
     Outcome,
     Power,
+    Wish,
     Work,
 )
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
@@ -29,8 +31,11 @@ from bot.domain.moves.common import (
     blame,
     by_hand,
     cards_there,
+    change,
     moved_away,
+    ours_there,
     seen_since,
+    sits,
     stuck_key,
     there,
     unseen_since,
@@ -151,23 +156,54 @@ def _finish(draft: Draft, ctx: Round, move: Move, event: On) -> None:
 
 
 def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
-    """Power-on asked again with growing pauses, without end; seen on, it is mended."""
+    """Asked again with growing pauses, without end: to take off what could not be taken off, and to start it if it was on. Seen on, it is
+    mended; so is one that was found off, once nothing of ours is in it."""
+    machine = draft.machines[move.machine]
     if power is not Power.OFF:
         bar(draft, move, move.reason)
         steps = journal(move, draft.now, "on")
         over = tell(draft, step(draft, move, On.MENDED, reason=move.reason, on_at=draft.now, steps=steps))
-        machine = draft.machines[move.machine]
         for to in (*machine.owners, ADMINS):
             draft.tell(News(NewsKind.ON_AGAIN, to, key=stuck_key(over), move=over, machine=machine))
         return
-    if in_flight(move, ctx.run) or by_hand(move) or not ctx.acting:
+    if in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return
+    sat, on = sits(move), to_be_on(machine, move)
+    if sat and all(there(draft, ctx, w) is False for w in sat):
+        move, sat = _came_off(draft, ctx, machine, move, sat), ()
+    if move.state is not MoveState.STUCK or by_hand(move) or not ctx.acting:
         return
     c = move.call
     asked: datetime = c.answered or c.asked if c is not None else move.changed
-    if move.wants_on or draft.now - asked >= _again_at(move):
-        step(
-            draft, move, On.AGAIN, changed=move.changed, wants_on=False, **call(draft, move, CallKind.POWER_ON, ctx.run)
-        )
+    if not move.wants_on and draft.now - asked < _again_at(move):
+        return
+    put = ours_there(draft, ctx, move) if sat and not move.wants_on else ()
+    if put and not (on and c is not None and c.kind is CallKind.CHANGE):
+        step(draft, move, On.AGAIN, changed=move.changed, **change(draft, ctx, move, (), put))
+    elif on or not sat:
+        fields = call(draft, move, CallKind.POWER_ON, ctx.run)
+        step(draft, move, On.AGAIN, changed=move.changed, wants_on=False, **fields)
+
+
+def to_be_on(machine: Machine, move: Move) -> bool:
+    """Whether a move that is off ends with its machine on: it was, it is off through us, or somebody asked to start it."""
+    return bool(move.was_on or move.wants_on or move.starter) or machine.owed_on is not None
+
+
+def _came_off(draft: Draft, ctx: Round, machine: Machine, move: Move, sat: tuple[Wish, ...]) -> Move:
+    """What could not be taken off is off by now, by whose hand ever: one that was found off stays off and is as it was before, another
+    has only to be started."""
+    steps = journal(move, draft.now, "taken", " ".join(f"{w.label} {w.slot}" for w in sat))
+    if to_be_on(machine, move):
+        move = tell(draft, step(draft, move, On.AGAIN, changed=move.changed, steps=steps))
+        kind = NewsKind.STUCK
+    else:
+        steps = journal(replace(move, steps=steps), draft.now, "undone", cards_there(draft, ctx, move))
+        move = tell(draft, step(draft, move, On.UNDONE_OFF, steps=steps))
+        kind = NewsKind.ON_AGAIN
+    for to in (*machine.owners, ADMINS):
+        draft.tell(News(kind, to, key=stuck_key(move), move=move, machine=machine))
+    return move
 
 
 def _again_at(move: Move) -> timedelta:

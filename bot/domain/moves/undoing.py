@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.draft import Draft
-from bot.domain.leases.common import seen_to, taken_off
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     CallKind,
@@ -15,12 +14,11 @@ from bot.domain.model import (
     Move,
     Outcome,
     Power,
-    Wish,
-    Work,
 )
 from bot.domain.moves.again import likeness
 from bot.domain.moves.calls import call, in_flight, journal, tell, waits
 from bot.domain.moves.common import (
+    SITS,
     Round,
     asked_before,
     asked_last,
@@ -29,10 +27,10 @@ from bot.domain.moves.common import (
     cards_there,
     change,
     handed_already,
+    ours_there,
     seen_changes,
     seen_since,
     stuck_key,
-    there,
     unseen_since,
     went_back,
 )
@@ -54,7 +52,7 @@ def undoing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power
             draft, move, On.STARTED_BY_HAND, reason=move.reason, steps=journal(move, draft.now, "started_by_hand")
         )
         tell(draft, dropped)
-        if not _ours_there(draft, ctx, move):
+        if not ours_there(draft, ctx, move):
             went_back(draft, dropped)
     elif ctx.acting and power is Power.ON and (found := _new_window(draft, ctx, machine, move)) is not None:
         move = draft.moves[move.number]
@@ -109,10 +107,11 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
     c = move.call
     if any(ctx.sight.elsewhere(w.slot, move.machine) for w in move.wishes):
         move = seen_changes(draft, ctx, move)  # what came and went is counted by the journal, since no place tells it
-    put = _ours_there(draft, ctx, move)
+    put = ours_there(draft, ctx, move)
     if put:
         if c is not None and c.kind is CallKind.CHANGE and c.outcome is Outcome.REFUSED and c.takes:
-            stuck = step(draft, move, On.REFUSED, reason=c.reason, steps=journal(move, draft.now, "stuck", c.reason))
+            steps = journal(move, draft.now, SITS, c.reason)
+            stuck = step(draft, move, On.REFUSED, reason=c.reason, wants_on=False, steps=steps)
             tell(draft, stuck)
             for to in (*machine.owners, ADMINS):
                 draft.tell(News(NewsKind.STUCK, to, key=stuck_key(move), move=stuck, machine=machine, reason=c.reason))
@@ -135,23 +134,3 @@ def _undo_off(draft: Draft, ctx: Round, machine: Machine, move: Move) -> None:
     elif ctx.acting:
         steps = journal(move, draft.now, "starting")
         tell(draft, step(draft, move, On.UNDONE, steps=steps, **call(draft, move, CallKind.POWER_ON, ctx.run)))
-
-
-def _ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
-    """What this cycle put on and is still there, as wishes to take it off."""
-    return tuple(
-        replace(w, work=Work.TAKE)
-        for w in move.wishes
-        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, ctx, move, w)
-    )
-
-
-def _ours(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:
-    """Whether a device on the machine was put there by this cycle: its lease never became active; and if the machine was moved to another
-    host with it, it was seen to come."""
-    lease = draft.leases.get(wish.label)
-    if lease is None or lease.active_since is not None:
-        return False
-    if not ctx.sight.elsewhere(wish.slot, move.machine):
-        return True
-    return seen_to(move, "put", wish.label, wish.slot) and not taken_off(move, wish.label, wish.slot)

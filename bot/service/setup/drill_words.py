@@ -27,6 +27,7 @@ STEPS = {
     "start_refused": "did not start with the card",
     "started_by_hand": "was started by somebody",
     "stuck": "does not start",
+    "sits": "keeps the card: it could not be taken out",
     "gone": "is gone from vCenter",
     "done": "done",
     "done_off": "left off",

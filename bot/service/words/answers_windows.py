@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.domain.leases import second_try
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Window
-from bot.domain.moves import SaidBefore
+from bot.domain.moves import SaidBefore, sits
 from bot.domain.occurrences import next_window
 from bot.domain.queue import line
 from bot.service.ports import Button, LineOf, Name, Reply, When
@@ -129,6 +129,8 @@ def _running(scene: Scene, machine: str, vm: str) -> LineOf | None:
         return ln(
             f"{vm} was asked to shut down before and is still on: if it goes off before that, it is first started again, unchanged."
         )
+    if move.state is MoveState.STUCK and sits(move):
+        return ln(f"{vm} is off, and a card cannot be taken out of it just now. This is for a restart after that.")
     if move.state is MoveState.STUCK:
         return ln(f"{vm} is off and does not start just now. This is for a restart after that.")
     if move.state is MoveState.STOPPING:
@@ -389,7 +391,7 @@ def seen_to(scene: Scene, move: Move) -> Reply:
     """The answer to an admin's ``done m7``."""
     vm = machine_word(scene.books, move.machine)
     return say(
-        head(f"Thank you: I stop trying to start {vm}."),
+        head(f"Thank you: I stop trying to {'change' if sits(move) else 'start'} {vm}."),
         ln("I go on from what I see there; what it was for stays asked for."),
         buttons=(MINE,),
     )

@@ -31,6 +31,7 @@ from bot.domain.model import (
     Turn,
     Work,
 )
+from bot.domain.moves import sits
 from bot.domain.occurrences import begin_by, occurrence
 from bot.domain.policy import Policy
 from bot.domain.queue import line
@@ -484,7 +485,7 @@ def held_up_words(books: Books, lease: Lease) -> str:
     """Why the restart for this lease does not go on, to put behind it; "" it does."""
     move = _way(books, lease)
     if move is not None and move.state is MoveState.STUCK:
-        return ", held up: its machine does not start"
+        return f", held up: {'it cannot be taken out again' if sits(move) else 'its machine does not start'}"
     if move is not None and books.paused and move.off_at is not None and move.on_at is None:
         return ", held up: paused while its machine is off"
     if move is not None and move.blind_since is not None and move.alarmed:

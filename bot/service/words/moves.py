@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from bot.domain import moves
 from bot.domain.clockback import CLOCK
 from bot.domain.leases.ends import HANDED_ON, TIME_OVER
 from bot.domain.model import (
@@ -69,13 +70,14 @@ STEPS = {
     "start_refused": "did not start with the card",
     "started_by_hand": "was started by somebody",
     "stuck": "does not start",
+    "sits": "could not be changed back",
     "gone": "is gone from vCenter",
     "done_off": "left off, as it was found",
     "dropped": "given up",
 }
 """The journal's words (``Step.what``) for people, said of the machine; an unknown one is shown with blanks for its underscores."""
 
-TROUBLE = frozenset({"undoing", "refused", "start_refused", "started_by_hand", "stuck", "gone", "dropped"})
+TROUBLE = frozenset({"undoing", "refused", "start_refused", "started_by_hand", "stuck", "sits", "gone", "dropped"})
 """Steps that get no check mark."""
 
 REPLACED = {"last_call": "stopping", "stopping": "off", "starting": "on"}
@@ -248,6 +250,8 @@ def _state_words(move: Move, books: Books, machine: Machine | None, now: datetim
             return [f", {_left(move, machine, now, policy)}"]
         case MoveState.UNDOING:
             return [f": {'it does not work' if tried(move) else 'not this time'}, I put everything back"]
+        case MoveState.STUCK if moves.sits(move):
+            return [": ", *sat_words(move), f" cannot be taken out of {name_of(machine, 'the machine')} again"]
         case MoveState.STUCK:
             return [f": {name_of(machine, 'the machine')} does not start"]
         case MoveState.DONE:
@@ -256,6 +260,11 @@ def _state_words(move: Move, books: Books, machine: Machine | None, now: datetim
             return ["" if move.wishes or move.starter else ": nothing was changed"]
         case MoveState.DROPPED:
             return [": called off"]
+
+
+def sat_words(move: Move) -> list[Part]:
+    """The cards that the way back could not take out again."""
+    return slots_of(sorted({w.slot for w in moves.sits(move)}, key=by_number))
 
 
 def _left(move: Move, machine: Machine | None, now: datetime, policy: Policy) -> str:
@@ -486,6 +495,8 @@ def _waits(
                 ln(f"⏳ {vm} is put back as it was before, and started again if it was on."),
                 trouble,
             ]
+        case MoveState.STUCK if moves.sits(move):
+            return [_reason(move), ln("It needs an admin; owners and admins are told. I go on trying.")]
         case MoveState.STUCK:
             return [_reason(move), ln("It needs a person; owners and admins are told. I go on trying.")]
         case MoveState.DONE | MoveState.DROPPED:

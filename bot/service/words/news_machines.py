@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.domain.blockers import Mender, named
-from bot.domain.model import Agreement, LeaseState, Move, MoveState
+from bot.domain.model import Agreement, LeaseState, Mode, Move, MoveState, Work
 from bot.domain.moves.again import next_try
-from bot.domain.moves.common import CALLED_OFF
+from bot.domain.moves.common import CALLED_OFF, SITS, sits
 from bot.domain.near import may_have
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
@@ -534,8 +534,34 @@ def guest_hangs(t: Telling) -> Reply:
     )
 
 
+def _sits(t: Telling, m: Move) -> Reply:
+    """What the way back could not take out again: which card, from which machine, and what an admin does."""
+    slots, on = sorted({w.slot for w in sits(m)}), bool(m.was_on or m.starter)
+    cards = [t.books.card(s) for s in slots if s.partition(".")[0] in t.books.cards]
+    at = ", ".join(dict.fromkeys(c.label or c.pci for c in cards if c.mode is not Mode.VGPU))
+    them, watched = it_them(len(slots)), t.policy.level == "watch"
+    return say(
+        head(slots_of(slots), f" cannot be taken out of {t.vm}, which is off", why_tail(t.item.reason or m.reason)),
+        ln(
+            f"It needs an admin: in vCenter, edit the settings of {t.vm} and remove ",
+            slots_of(slots),
+            f" ({at})" if at else None,
+            ". I see that.",
+        ),
+        ln(f"Then {t.vm} is started: it was to be on.")
+        if on and not watched
+        else ln(f"Then somebody has to start {t.vm} in vCenter: I only watch now.")
+        if on
+        else ln(f"{t.vm} was found off and stays off. Please do not start it with {them} in it."),
+        None if watched else ln("I go on trying with growing pauses, without end."),
+        buttons=(button("I have seen to it", f"done m{m.number}"),) if t.item.to == ADMINS else (),
+    )
+
+
 def stuck(t: Telling) -> Reply:
-    """Power-on was refused: needs a person."""
+    """Power-on was refused, or what was put on cannot be taken off again: needs a person."""
+    if t.move is not None and sits(t.move):
+        return _sits(t, t.move)
     seen_to = button("I have seen to it", f"done m{t.move.number}") if t.move is not None else None
     return say(
         head(f"{t.vm} is off and does not start", why_tail(t.item.reason)),
@@ -649,15 +675,23 @@ def _stays_unseen(t: Telling, m: Move, at: list[Part]) -> Reply:
 def seen_to(t: Telling) -> Reply:
     """An admin has seen to a machine that did not start: nobody tries it any more."""
     return say(
-        head(t.other, f" {'have' if t.item.who == t.item.to else 'has'} seen to {t.vm}: I stop trying to start it."),
+        head(
+            t.other,
+            f" {'have' if t.item.who == t.item.to else 'has'} seen to {t.vm}: I stop trying to ",
+            "change it." if t.move is not None and sits(t.move) else "start it.",
+        ),
         ln("What was asked of me for it, a start too, is over. If it is off, start it in vCenter, or ask me to."),
         buttons=() if t.public else (button(f"Start {t.vm}", f"start{typeable(t.machine)}"),),
     )
 
 
 def on_again(t: Telling) -> Reply:
-    """It is on: what was told before is over."""
+    """It is on: what was told before is over. Or it stays off as it was found, and what could not be taken out is out."""
     m = t.move
+    if m is not None and m.on_at is None and m.off_at is not None and any(s.what == SITS for s in m.steps):
+        slots = sorted({w.slot for w in m.wishes if w.work is Work.PUT})
+        out = "is" if len(slots) == 1 else "are"
+        return say(head(slots_of(slots), f" {out} out of {t.vm} now. It stays off, as it was found."))
     if m is not None and m.off_at is None:
         if m.state is MoveState.STOPPING:  # told once more when it is on again
             return say(

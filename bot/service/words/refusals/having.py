@@ -183,7 +183,7 @@ STANDS = {
     "starting": "the machine is starting",
     "proving": "the machine is on again",
     "undoing": "it is being put back as it was",
-    "stuck": "the machine does not start; it needs a person",
+    "stuck": "the machine is off and it needs a person",
     "done": "it is done",
     "dropped": "it was called off",
 }
