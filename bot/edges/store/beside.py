@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Executable, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, select
 
 from bot.domain.model import MachineId, Person, Reading, Seen
 from bot.edges.store.codec import from_text
-from bot.edges.store.tables import LookRow, PersonRow, PulseRow, ReadingRow, TokenRow, table
+from bot.edges.store.pen import say
+from bot.edges.store.tables import LookRow, PersonRow, ReadingRow, TokenRow, table
 from bot.service.ports import Beside
 
 V = TypeVar("V")
 
-PULSE, LOOK, READING, PERSON = table(PulseRow), table(LookRow), table(ReadingRow), table(PersonRow)
+LOOK, READING, PERSON = table(LookRow), table(ReadingRow), table(PersonRow)
 TOKEN = table(TokenRow)
 
 LOOKS, READINGS, PERSONS, TOKENS = "looks", "readings", "persons", "tokens"
@@ -38,15 +37,16 @@ ALL_PERSONS = select(PERSON.c.id, PERSON.c.body).order_by(PERSON.c.id)
 
 
 def moved(connection: Connection, name: str) -> int:
-    """Move a pulse, in the transaction that writes what it stands for. Returns the new beat."""
-    return int(connection.execute(_next(connection.dialect.name), {"name": name, "beat": 1}).scalar_one())
+    """Move a pulse, in the transaction that writes what it stands for; ``name`` is one of the four above. Returns the new beat."""
+    (row,) = say(connection, NEXT[name])
+    return int(row[0])
 
 
-@cache
-def _next(dialect: str) -> Executable:
-    insert = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(PULSE)
-    following = {"beat": PULSE.c.beat + 1}
-    return insert.on_conflict_do_update(index_elements=[PULSE.c.name], set_=following).returning(PULSE.c.beat)
+NEXT = {
+    name: f"INSERT INTO pulse (name, beat) VALUES ('{name}', 1) ON CONFLICT (name) DO UPDATE SET beat = pulse.beat + 1 RETURNING beat"
+    for name in (LOOKS, READINGS, PERSONS, TOKENS)
+}
+"""Moves each of them; the first time it is made."""
 
 
 class Shelf:

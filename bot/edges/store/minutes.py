@@ -67,6 +67,10 @@ def _minute(id: int, machine: MachineId, at: datetime, body: str) -> Minute:
         raise Unreadable(f"a row of the database does not read as a minute: {error}") from error
 
 
+NEWEST = "SELECT max(id) FROM minute"
+"""Whether there is anything to read: asked at a glance, in each round."""
+
+
 def read(connection: Connection, after: int, limit: int) -> list[Minute]:
     """Those behind ``after``, in the order of arrival."""
     query = select(MINUTE.c.id, MINUTE.c.machine, MINUTE.c.at, MINUTE.c.body).where(MINUTE.c.id > after)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from bot.edges.store.codec import from_text, to_text
 from bot.edges.store.pen import add
@@ -108,4 +108,5 @@ def forget_standing(connection: Connection, to: str, key: str) -> None:
     connection.execute(delete(STANDING).where(STANDING.c.audience == to, STANDING.c.key == key))
 
 
-PENDING = select(func.count()).select_from(OUTBOX).where(OUTBOX.c.waiting)
+PENDING = "SELECT count(*) FROM outbox WHERE waiting"
+"""How many wait: asked at a glance, after each round."""

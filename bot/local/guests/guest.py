@@ -279,6 +279,7 @@ class Guest:
         if self._agent is not None and self.state in ("running", "stopping") and not self.habits.silent:
             self._postman = Postman(*self._agent, orders=self._orders, now=self.timers.clock.unix)
             self._told, self._past = self.timers.clock.unix(), []  # it measures from now on
+        self._again()
 
     def _orders(self, orders: list[str]) -> None:
         with self.lock:
@@ -326,9 +327,12 @@ class Guest:
         self._again()
 
     def _again(self) -> None:
-        """The next regular reading is due an interval after now."""
+        """The next regular reading is due an interval after now; where no agent runs nobody takes one."""
         if self._ticks is not None:
             self._ticks.cancel()
+        if self._postman is None:
+            self._ticks = None
+            return
         interval = self.habits.interval_s if self._interval is None else self._interval
         self._ticks = self._later(max(interval, self.timers.clock.rate().speed * MIN_GAP_S), self._tick)
 
