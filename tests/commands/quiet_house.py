@@ -19,7 +19,7 @@ class QuietHouse(House):
     """Questions are on; ``pass_time`` lets guests speak each minute."""
 
     def __init__(self, path: Path, nudge: bool = True) -> None:
-        super().__init__(path, Policy(idle=IdlePolicy(nudge=nudge)))
+        super().__init__(path, Policy(level="act", idle=IdlePolicy(nudge=nudge)))
         self.furnish()
         self.seq = 0
 

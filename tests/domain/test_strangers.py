@@ -79,7 +79,7 @@ def test_nobody_is_asked_about_quiet_cards_that_were_taken_over_and_none_is_take
 
     from bot.domain.policy import IdlePolicy, Policy
 
-    world = World(policy=Policy(idle=IdlePolicy(nudge=True)))
+    world = World(policy=Policy(level="act", idle=IdlePolicy(nudge=True)))
     sits(world, "vm-r", "T4-1", "T4-2", "T4-3", "T4-4")
     world.vms["vm-r"].does = {"": "held"}
     bulk = take_over(world)

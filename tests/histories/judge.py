@@ -33,6 +33,9 @@ from bot.local.vcenter.settings import BOT_USER
 LATE = timedelta(hours=2)
 """A power-off so long after our shutdown call is ours."""
 
+STOPS = frozenset({CallKind.SHUTDOWN, CallKind.HARD_STOP})
+"""Calls after which a machine is off."""
+
 
 class Judge:
     """Follows one vCenter's journal."""
@@ -48,6 +51,7 @@ class Judge:
         self.asked: dict[str, datetime] = {}  # machines that we told to shut down, and when
         self.ours: dict[str, str] = {}  # machines that are off through us -> by which line
         self.active: set[str] = set()  # leases whose devices were on their machines when last looked
+        self.stops: set[tuple[str, CallKind]] = set()  # what the bot asked of which machine
         self.steps: dict[str, Any] = {}  # machine -> the last change that was asked of it
         self.begun: dict[str, datetime] = {}  # and when
         self.known: Books | None = None  # the books when the last call was begun
@@ -58,6 +62,9 @@ class Judge:
         if step.kind is CallKind.CHANGE:
             self.begun[step.machine] = at
             self.steps[step.machine] = step
+        elif step.kind in STOPS:
+            self.stops.add((step.machine, step.kind))
+            self._allowed({"at": str(at), "kind": step.kind}, step.machine, at, hard=step.kind is CallKind.HARD_STOP)
 
     # ---- the journal
 
@@ -92,7 +99,7 @@ class Judge:
         elif verb == "shutdown begun":
             self.asked.pop(uuid, None)  # by its own people, from now on
         elif verb == "shutdown asked" and ours:
-            self._allowed(line, uuid, at, hard=False)
+            self._unasked(line, uuid, CallKind.SHUTDOWN)
             self.asked[uuid] = at
         elif verb == "shutdown asked":
             self.asked.pop(uuid, None)
@@ -155,11 +162,16 @@ class Judge:
 
     def _stops(self, line: Mapping[str, Any], uuid: str, at: datetime, ours: bool) -> None:
         if ours:
-            self._allowed(line, uuid, at, hard=True)
+            self._unasked(line, uuid, CallKind.HARD_STOP)
         asked = self.asked.pop(uuid, None)
         self.on.discard(uuid)
         if ours or (asked is not None and line["user"] == "guest" and at - asked < LATE):
             self.ours[uuid] = f"{line['vm']} since {line['virtual']}"
+
+    def _unasked(self, line: Mapping[str, Any], uuid: str, kind: CallKind) -> None:
+        """Each stop of ours is one that the bot began, when it was judged; the vCenter may carry it out later."""
+        if (uuid, kind) not in self.stops:
+            self.found.append(f"we stopped what we never asked to stop: {dict(line)}")
 
     def _allowed(self, line: Mapping[str, Any], uuid: str, at: datetime, hard: bool) -> None:
         books = self.known

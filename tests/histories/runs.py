@@ -31,16 +31,16 @@ OPENINGS = st.sampled_from((0, 1, 2, 3, 4, 5, 6, 7))
 
 
 def play_direct(rig: str, opening: int, steps: Sequence[Step], spoilt: Spoilt | None = None) -> int:
-    """One history on the model; returns how many rounds it had."""
+    """One history on the model; returns how often our user changed something."""
     clock = StillClock()
     world = new_world(clock, rig)
     with site_on(lambda _: ModelLab(world, clock, spoilt), world, clock, rig) as site:
         History(site).play(steps, opening)
-        return site.rounds_made
+        return site.judge.by_us
 
 
 def play_over_tls(rig: str, opening: int, steps: Sequence[Step]) -> int:
-    """One history with the real driver, over TLS, on a server of its own; returns how many rounds it had."""
+    """One history with the real driver, over TLS, on a server of its own; returns how often our user changed something."""
     clock = StillClock()
     with start_in_thread(rigs.settings_of(rig), clock=clock) as running:
         start_machines(running.world, clock)
@@ -53,7 +53,7 @@ def play_over_tls(rig: str, opening: int, steps: Sequence[Step]) -> int:
             finally:
                 site.lab.close()
             assert running.server.mistakes == []
-            return site.rounds_made
+            return site.judge.by_us
 
 
 def many(

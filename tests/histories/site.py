@@ -124,7 +124,7 @@ class Site:
     clock: StillClock
     make_lab: Callable[[Site], Lab]
     rig: str = rigs.FIXED
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = field(default_factory=lambda: Policy(level="act"))
 
     def __post_init__(self) -> None:
         self.judge, self.people, self.voice = Judge(), FakePeople(), MortalVoice()
@@ -133,7 +133,6 @@ class Site:
         self.told: dict[str, tuple[object, ...]] = {}  # what each guest said last, and when
         self.silent: set[str] = set()  # machines without an agent
         self.runs = 0
-        self.rounds_made = 0
         self.on_death: Callable[[], None] = lambda: None  # what happens in the moment in which a bot dies
         self.server: SoapServer | None = None  # where there is a wire
         self.lab = Watched(self.make_lab(self), self)
@@ -177,7 +176,6 @@ class Site:
 
     def round(self) -> None:
         """Guests speak, one pass of the clockwork, its calls, and the next pass of what they changed is the next round's."""
-        self.rounds_made += 1
         self.guests()
         with self.mortal():
             self.rounds.round()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,17 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def count(record: Record, play: Callable[..., int], number: int, seed: int) -> None:
-    """Play so many, and record how many there were."""
+    """Play so many, and record how many there were. In some of them the bot has to have done something."""
     played: list[int] = []
+    changes = 0
+
+    def noted(*history: Any) -> None:
+        nonlocal changes
+        changes += play(*history)
+
     try:
-        many(play, number, seed, played)
+        many(noted, number, seed, played)
+        assert changes, "the bot changed nothing in any of them"
     except BaseException:
         record(tally.BAD, 1)
         raise
