@@ -1,4 +1,4 @@
-"""notnow [MACHINE / m7] [undo]: no restart this time; the next time that was agreed stands"""
+"""notnow [MACHINE / m7] [too / undo]: no restart this time; the next time that was agreed stands"""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ EXAMPLES = (
     ("notnow", "the restart that is next"),
     ("notnow vm-r", "of this machine"),
     ("notnow m7", "this one, and no other that came after it"),
+    ("notnow vm-r too", "nor the next one after that which you put off"),
     ("notnow vm-r undo", "it may restart after all"),
 )
 
-HINT = "notnow, notnow vm-r, notnow vm-r undo"
+HINT = "notnow, notnow vm-r, notnow vm-r too, notnow vm-r undo"
 TAKES = Takes(refs=frozenset({RefKind.MOVE}), machine_alone=True)
 
 
 def run(ctx: Context) -> Reply:
     """Skip the occurrence that is open or next."""
     heard = ctx.hear()
-    back = [word.lower() for word in heard.rest] == ["undo"]
-    if not back:
+    words_left = [word.lower() for word in heard.rest]
+    back, too = words_left == ["undo"], words_left == ["too"]
+    if not back and not too:
         ctx.clear(heard, HINT, TAKES)
     machine, move = _meant(ctx, heard)
     if back:
         windows.take_back_not_now(ctx.draft, machine, ctx.person.id)
         return words.windows(ctx.scene(), machine)
-    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy, move)
+    said = moves.not_now(ctx.draft, machine, ctx.person.id, ctx.policy, move, too=too)
     return words.not_now(ctx.scene(), machine, said)
 
 

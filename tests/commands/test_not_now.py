@@ -264,3 +264,40 @@ def test_agreed_anew_for_the_same_time_it_can_be_put_off_anew(house: House) -> N
     house.say("bob", "window vm-r now")
     house.round()
     assert "nothing more" not in text_of(house.say("bob", says))
+
+
+# ---- said of the machine, without a number
+
+
+@pytest.mark.parametrize("says", [("bob", "bob"), ("bob", "ada"), ("ada", "bob", "ada", "bob")])
+@pytest.mark.parametrize("line", ["notnow vm-r", "notnow"])
+def test_said_of_the_machine_again_it_is_the_same_time(house: House, says: tuple[str, ...], line: str) -> None:
+    announced(house)
+    if line == "notnow":
+        house.say("dana", "machine owners vm-python @carol")  # else ada has to say which of hers is meant
+    assert "does not restart" in text_of(house.say(says[0], line))
+    (nights,) = [a for a in house.books.agreements.values() if a.pattern is not None]
+    for who in says[1:]:
+        house.round()
+        reply = house.say(who, line)
+        assert reply.ok and "nothing more is put off" in text_of(reply), text_of(reply)
+        assert "/gpu notnow vm-r too puts that off as well" in text_of(reply)
+    assert house.lease("1").not_nows == 1 and not any(a.firm for a in house.books.agreements.values())
+    assert house.books.agreements[nights.number].skips == nights.skips
+
+
+def test_said_with_too_it_is_the_next_one_as_well_and_counts(house: House) -> None:
+    announced(house)
+    house.say("bob", "notnow vm-r")
+    (nights,) = [a for a in house.books.agreements.values() if a.pattern is not None]
+    assert "second time" in text_of(house.say("bob", "notnow vm-r too"))
+    assert house.lease("1").not_nows == 2 and len(house.books.agreements[nights.number].skips) == 1
+
+
+def test_when_the_time_is_over_the_next_one_is_meant(house: House) -> None:
+    announced(house)
+    house.say("bob", "notnow vm-r")
+    (nights,) = [a for a in house.books.agreements.values() if a.pattern is not None]
+    house.forward(80, 20)
+    assert "nothing more" not in text_of(house.say("bob", "notnow vm-r"))
+    assert len(house.books.agreements[nights.number].skips) == 1

@@ -36,14 +36,16 @@ class SaidBefore:
 
 
 def not_now(
-    draft: Draft, machine: Machine, by: PersonId, policy: Policy, about: Move | None = None
+    draft: Draft, machine: Machine, by: PersonId, policy: Policy, about: Move | None = None, *, too: bool = False
 ) -> tuple[Agreement, ...] | Move | SaidBefore:
     """Skip the current or next window of a machine; both the other owners and the move learn of it.
 
     About a restart that is named it is the time that its last call named, once: whoever says it again, and however often, puts off no
-    later one. It counts for what is to come out while others wait. Once the shutdown is written down it comes too late to leave the machine on:
+    later one. Said of the machine alone it is the current or next window, and as long as one that was put off is not over, that one: whoever
+    says it again, another owner as well, puts off nothing more, unless something was agreed for that time since, or is announced for after it. It counts for what is to come out while others wait. Once the shutdown is written down it comes too late to leave the machine on:
     then it takes back what was agreed, as ``stop`` does.
 
+    :param too: what comes after the one that was put off, in so many words
     :returns: the agreements whose occurrence is skipped; the move on its way back, if its shutdown was written down before; what was said
         already of the restart that is named
     :raises NotPossible: nothing is agreed, or only what the terms give
@@ -58,6 +60,8 @@ def not_now(
         raise _too_late(move)
     if about is not None and (before := _said_before(draft, machine, about, by, policy)) is not None:
         return before
+    if not too and (settled := _settled(draft, machine, by, policy)) is not None:
+        return settled
     returning = [x for x in draft.leases.values() if x.machine == machine.uuid and x.state is LeaseState.RETURNING]
     counted = tuple(x.label for x in returning if others_wait(draft, x))
     skipped = windows.not_now(draft, machine, by, policy, counted)
@@ -96,6 +100,25 @@ def _said_before(draft: Draft, machine: Machine, move: Move, by: PersonId, polic
     if move.state is MoveState.UNDOING and not anew:
         raise _too_late(move)
     return SaidBefore(said[0].window, tuple(dict.fromkeys(no.by for no in said)))
+
+
+def _settled(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> SaidBefore | None:
+    """What was said already of the time up to which a machine is left alone, as long as that is not over; None: nothing, or something else
+    is meant: it was agreed anew, or a later time is announced. Another owner's word stands beside the first."""
+    machine = draft.machines[machine.uuid]
+    said = [no for no in machine.not_nows if no.window.end > draft.now and no.by in machine.owners]
+    if not said:
+        return None
+    last = max(said, key=lambda no: no.window.end)
+    takes = windows.usual(machine, policy)
+    agreed = [a for a in windows.open_of(draft, machine.uuid) if not a.firm]
+    coming = [w for a in agreed if (w := windows.occurrence(a, draft.now, policy, takes)) is not None]
+    calls = [m.last_call_for for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE]
+    if any(w.start < last.window.end for w in coming) or any(at and at >= last.window.end for at in calls):
+        return None
+    windows.say_too(draft, machine, by, last.window)
+    same = [no.by for no in said if no.window == last.window]
+    return SaidBefore(last.window, tuple(dict.fromkeys(same)))
 
 
 def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:

@@ -338,7 +338,7 @@ def _said_before(scene: Scene, machine: Machine, said: SaidBefore) -> Reply:
     return say(
         head(f"{vm} does not restart ", at, ": that is settled already, and nothing more is put off."),
         ln("Said by ", listed(Name(who) for who in said.by), "."),
-        ln("Next agreed time: ", when, ". ", command(scene.policy, f"notnow{typeable(machine)}"), " puts that off too.")
+        ln("Next agreed time: ", when, ". ", command(scene.policy, f"notnow{typeable(machine)} too"), " puts that off as well.")
         if when
         else ln("No other time is agreed; I ask again."),
         buttons=(button("I take that back", f"notnow{typeable(machine)} undo"),),
