@@ -90,3 +90,34 @@ def test_a_card_that_nobody_can_see_is_not_off() -> None:
     world.connected = False
     world.pass_time(5 * MIN, MIN)
     assert world.books.moves[MOVE].state is MoveState.STUCK and moves.sits(world.books.moves[MOVE])
+
+
+@pytest.mark.parametrize("level", ["act", "hands"])
+@pytest.mark.parametrize("found_off", [True, False])
+def test_taken_off_by_hand_at_any_level_it_goes_on_at_once(found_off: bool, level: str) -> None:
+    world = stuck(found_off=found_off)
+    world.policy = replace(world.policy, level=level)
+    world.pass_time(15 * MIN, MIN)
+    calls = len(asked(world))
+    world.vms["vm-r"].cards.clear()
+    world.refuse.clear()
+    world.round()
+    move = world.books.moves[MOVE]
+    if found_off:
+        assert move.state is MoveState.DROPPED and len(asked(world)) == calls
+    else:
+        assert move.call is not None and move.call.kind is CallKind.POWER_ON and move.call.by_hand == (level == "hands")
+
+
+def test_while_the_bot_only_watches_or_is_paused_nothing_is_asked() -> None:
+    world = stuck(found_off=False)
+    world.policy = replace(world.policy, level="watch")
+    before = asked(world)
+    world.pass_time(30 * MIN, MIN)
+    assert asked(world) == before
+    world.vms["vm-r"].cards.clear()
+    world.pass_time(2 * MIN, MIN)
+    assert asked(world) == before and not moves.sits(world.books.moves[MOVE])
+    world.switch("vm-r", Power.ON)
+    world.round()
+    assert world.books.moves[MOVE].state is MoveState.DROPPED

@@ -171,11 +171,14 @@ def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
     sat, on = sits(move), to_be_on(machine, move)
     if sat and all(there(draft, ctx, w) is False for w in sat):
         move, sat = _came_off(draft, ctx, machine, move, sat), ()
-    if move.state is not MoveState.STUCK or by_hand(move) or not ctx.acting:
-        return
     c = move.call
+    rid = (
+        not sat and c is not None and c.kind is CallKind.CHANGE
+    )  # what was asked last is done: now it is only to be started
+    if move.state is not MoveState.STUCK or not ctx.acting or (by_hand(move) and not rid):
+        return
     asked: datetime = c.answered or c.asked if c is not None else move.changed
-    if not move.wants_on and draft.now - asked < _again_at(move):
+    if not move.wants_on and not rid and draft.now - asked < _again_at(move):
         return
     put = ours_there(draft, ctx, move) if sat and not move.wants_on else ()
     if put and not (on and c is not None and c.kind is CallKind.CHANGE):
