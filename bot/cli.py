@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -29,7 +30,12 @@ db = typer.Typer(help="The database: bring it up to date, copy it, bring a copy 
 app.add_typer(local, name="local")
 app.add_typer(db, name="db")
 
-SettingsFile = Annotated[Path, typer.Option("--settings", "-s", help="The settings file.", envvar="GPUBOT_SETTINGS")]
+SettingsFile = Annotated[
+    Path,
+    typer.Option(
+        "--settings", "-s", help="The settings file.", envvar="GPUBOT_SETTINGS", readable=False
+    ),  # told by who reads it
+]
 HERE = Path("gpubot.toml")
 
 
@@ -92,7 +98,7 @@ def first_settings(
     ca_file: Annotated[
         Path | None, typer.Option(help="PEM file of the authority that signed its certificate; else the system's.")
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 443,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Its port.")] = 443,
     name: Annotated[str, typer.Option(help="What to call it: NAME of vcenter.NAME in the settings.")] = "lab",
     out: Annotated[Path, typer.Option("--out", "-o", help="The settings file to write.")] = HERE,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
@@ -104,12 +110,14 @@ def first_settings(
     from bot.service.setup import first, show
 
     files = (out, first.beside(out))
-    if (there := [str(file) for file in files if file.exists()]) and not force:
+    with _reached(out):
+        there = [str(file) for file in files if file.exists()]
+        if not out.resolve().parent.is_dir():
+            raise _fail(f"there is no folder {out.resolve().parent}: make it first")
+    if there and not force:
         raise _fail(
             f"{' and '.join(there)} exist{'s' if len(there) == 1 else ''} already: name another file with --out, or write over it with --force"
         )
-    if not out.resolve().parent.is_dir():
-        raise _fail(f"there is no folder {out.resolve().parent}: make it first")
     host = host or _asked("--host", "Name or address of the vCenter")
     user = user or _asked("--user", "A login there that may read (like gpubot@vsphere.local)")
     password_file = password_file or Path(_asked("--password-file", "File with its password"))
@@ -130,6 +138,15 @@ def first_settings(
             raise _fail(f"{file} cannot be written: {error.strerror}") from None
     typer.echo(f"{machines}\nWrote {files[0]} and these lines into {files[1]}.")
     typer.echo(f"Next: fill in the lines marked TODO, then run: gpubot doctor --settings {files[0]}")
+
+
+@contextmanager
+def _reached(file: Path) -> Iterator[None]:
+    """Whether it is there can be told at all: the folders above it may be closed to this user."""
+    try:
+        yield
+    except OSError as error:
+        _fail(f"{file} cannot be reached: {error.strerror}")
 
 
 def _asked(option: str, question: str) -> str:
@@ -158,8 +175,10 @@ def _entry(
         raise _fail(f"{password_file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
     if not password or "\n" in password:
         raise _fail(f"{password_file} must have one line: the password")
-    if ca_file is not None and not ca_file.is_file():
-        raise _fail(f"there is no file {ca_file}")
+    if ca_file is not None:
+        with _reached(ca_file):
+            if not ca_file.is_file():
+                raise _fail(f"there is no file {ca_file}")
     folder = out.resolve().parent
 
     def seen(path: Path) -> str:
@@ -189,18 +208,14 @@ def look_into(
     Changes nothing, with the bot running or not. Ends with 0 if nothing is wrong, 1 after warnings, 2 after errors.
     """
     from bot.service.setup import show
-    from bot.wiring.ground import CannotStart
     from bot.wiring.looking import look_into as look
     from bot.wiring.site import record_site
 
     logging.disable(logging.CRITICAL)  # what goes wrong is told as findings
-    if record is not None:
-        try:
-            for line in record_site(settings, record):
-                typer.echo(line, err=json)
-        except CannotStart as error:
-            raise _fail(str(error)) from None
-    report = look(settings)
+    recorded, failed = record_site(settings, record) if record is not None else ([], [])
+    for line in recorded:
+        typer.echo(line, err=json)
+    report = look(settings, failed)
     typer.echo(show.as_json(report) if json else show.text(report))
     if any(finding.code == "doctor.silent" for finding in report.findings):
         sys.stdout.flush()
@@ -216,7 +231,7 @@ def say(
 ) -> None:
     """Say something to the desk from the terminal: the same answer as in Slack, with the bot running or not.
 
-    Exit code: 0 done or answered, 1 refused, 2 not understood by the desk at all: wrong settings, no database, nobody of that name.
+    Exit code: 0 done or answered, 1 refused, 2 it was not said: wrong settings, no database, nobody of that name.
     """
     raise typer.Exit(0 if _say(settings, as_, " ".join(text)) else 1)
 
@@ -361,7 +376,7 @@ def db_upgrade(settings: SettingsFile = HERE) -> None:
 
 @db.command("backup")
 def db_backup(to: Annotated[Path, typer.Argument(help="The file to write.")], settings: SettingsFile = HERE) -> None:
-    """Copy the database while the bot runs."""
+    """Copy the database (SQLite) into a new file, with the bot running or not."""
     from bot.edges.store import backup
 
     url = _load(settings).store.url
@@ -374,7 +389,7 @@ def db_backup(to: Annotated[Path, typer.Argument(help="The file to write.")], se
 def db_restore(
     source: Annotated[Path, typer.Argument(help="A file that backup wrote.")], settings: SettingsFile = HERE
 ) -> None:
-    """Bring a copy back; the bot must not run."""
+    """Bring a copy back; the bot must not run. The database before is kept beside it."""
     from bot.edges.store import restore
 
     url = _load(settings).store.url
@@ -429,7 +444,10 @@ def _fail(text: str) -> Any:
 
 
 def main() -> None:
-    """The entry point of the package."""
+    """The entry point of the package. What a terminal's letters cannot say is written with backslashes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

@@ -253,7 +253,9 @@ def from_file(path: Path | None, setting: str) -> SecretStr | None:
         return None
     try:
         text = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SettingsError([f"{setting} names {path}, which is no UTF-8 text"]) from error
+    except OSError as error:
         raise SettingsError(
             [f"{setting} names {path}, which cannot be read; give this user the right to read it"]
         ) from error

@@ -232,9 +232,13 @@ def has_password(url: str) -> bool:
 
 def read_file(value: Path) -> Path:
     """There, and readable."""
-    if not value.exists():
+    try:
+        there, file = value.exists(), value.is_file()
+    except OSError as error:  # a folder above it is closed, or the name is none
+        raise wrong(f"names {value}, which cannot be reached ({error.strerror})", absent=True) from error
+    if not there:
         raise wrong(f"names {value}, which is not there", absent=True)
-    if not value.is_file():
+    if not file:
         raise wrong(f"names {value}, which is no file", absent=True)
     if not os.access(value, os.R_OK):
         raise wrong(f"names {value}, which this user may not read; give it the right to", absent=True)

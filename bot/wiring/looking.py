@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,17 @@ from bot.edges.vsphere.inspect import inspect as look_into_vcenter
 from bot.service.setup import doctor, role
 from bot.service.setup.doctor import Eyes
 from bot.service.setup.facts import DatabaseFacts, VCenterFacts, Wanted
-from bot.service.setup.findings import Report
+from bot.service.setup.findings import Finding, Report
 from bot.wiring.ground import CannotStart, clock_of
 from bot.wiring.values import patient, slack_of, vcenters_of
 
 
-def look_into(path: Path) -> Report:
-    """What ``gpubot doctor`` finds. ``path``: of the settings. Raises nothing: whatever is wrong is in the report."""
+def look_into(path: Path, more: Iterable[Finding] = ()) -> Report:
+    """What ``gpubot doctor`` finds. Raises nothing: whatever is wrong is in the report.
+
+    :param path: of the settings
+    :param more: what was found besides
+    """
     settings, mistakes, left_out = examine(path)
     try:
         clock = clock_of()
@@ -34,7 +38,7 @@ def look_into(path: Path) -> Report:
         mistakes, clock = [*mistakes, str(error)], FileClock(None)
     eyes = Eyes(now=clock.now, wall=clock.wall)
     if settings is None:
-        return doctor.examine(eyes, None, mistakes, clock.real)
+        return doctor.examine(eyes, None, mistakes, clock.real, more)
     found = _known_secrets(settings)
     vcenters = {
         name: _site_eye(settings, name, clock, found) for name in settings.vcenter if f"vcenter.{name}" in found
@@ -60,7 +64,7 @@ def look_into(path: Path) -> Report:
     wanted = wanted_of(settings, path)
     if not any("vcenter" in line for line in mistakes):
         wanted = replace(wanted, vcenters=frozenset(settings.vcenter))
-    return doctor.examine(eyes, wanted, mistakes, clock.real)
+    return doctor.examine(eyes, wanted, mistakes, clock.real, more)
 
 
 def wanted_of(settings: Settings, path: Path) -> Wanted:

@@ -12,19 +12,25 @@ from bot.edges.vsphere.connect import VCenter
 from bot.edges.vsphere.inspect import discover
 from bot.edges.vsphere.record import record
 from bot.service.ports import LabError
-from bot.service.setup import first, judge_vcenter, role
+from bot.service.setup import doctor, first, judge_vcenter, role
 from bot.service.setup.facts import Wanted
-from bot.service.setup.findings import Finding
+from bot.service.setup.findings import Finding, error
 from bot.wiring import values
 from bot.wiring.ground import CannotStart, clock_of
 from bot.wiring.values import patient, vcenters_of
 
 
-def record_site(path: Path, folder: Path) -> list[str]:
-    """Write what ``gpubot doctor --record`` sends into an empty folder; a line a vCenter about what came of it.
+def record_site(path: Path, folder: Path) -> tuple[list[str], list[Finding]]:
+    """Write what ``gpubot doctor --record`` sends into an empty folder: a line for each vCenter that was recorded, and why others were not."""
+    try:
+        lines, failed = _record_all(path, folder)
+    except CannotStart as stopped:
+        lines, failed = [], [str(stopped)]
+    return lines, [error("doctor.record", f"nothing is recorded: {why}" if not lines else why) for why in failed]
 
-    :raises CannotStart: the folder, or there is no vCenter
-    """
+
+def _record_all(path: Path, folder: Path) -> tuple[list[str], list[str]]:
+    """Raises CannotStart: the folder, or there is no vCenter."""
     settings, _, _ = examine(path)
     if settings is None or not settings.vcenter:
         raise CannotStart("there is no vCenter in the settings to be recorded")
@@ -32,20 +38,22 @@ def record_site(path: Path, folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise CannotStart(f"the folder {folder} is not empty: name a new one")
-        return [
-            _record_one(settings, name, folder if len(settings.vcenter) == 1 else folder / name)
-            for name in settings.vcenter
-        ]
-    except OSError as error:
-        raise CannotStart(f"{folder} cannot be written: {error.strerror or error}") from error
+        lines: list[str] = []
+        failed: list[str] = []
+        for name in settings.vcenter:
+            try:
+                lines.append(_record_one(settings, name, folder if len(settings.vcenter) == 1 else folder / name))
+            except (LabError, SettingsError) as met:
+                failed.append(f"vCenter {name} was not recorded: {met}")
+        return lines, failed
+    except OSError as met:
+        raise CannotStart(f"{folder} cannot be written: {met.strerror or met}") from met
 
 
 def _record_one(settings: Settings, name: str, folder: Path) -> str:
-    try:
-        (vcenter,) = vcenters_of(settings.model_copy(update={"vcenter": {name: settings.vcenter[name]}}))
-        made = record(replace(vcenter, connect_s=values.CONNECT_S), clock_of(), (*role.ACT, *role.TOO_MUCH))
-    except (LabError, SettingsError) as error:
-        return f"vCenter {name} was not recorded: {error}"
+    """Raises LabError, SettingsError, OSError, CannotStart."""
+    (vcenter,) = vcenters_of(settings.model_copy(update={"vcenter": {name: settings.vcenter[name]}}))
+    made = record(replace(vcenter, connect_s=values.CONNECT_S), clock_of(), (*role.ACT, *role.TOO_MUCH))
     folder.mkdir(exist_ok=True)
     for file, text in made.files.items():
         (folder / file).write_text(text, "utf-8")
@@ -68,7 +76,7 @@ def first_look(entry: first.Entry, password: str, ca_file: Path | None) -> tuple
     facts, people = discover(vcenter, clock)
     kinds = {card.ids: card.name for host in (facts.seen.hosts if facts.seen else ()) for card in host.cards}
     found = judge_vcenter.vcenter(facts, Wanted("watch", "", "/gpu", SCOPES, kinds), clock.wall())
-    found = [replace(f, what=f.what.replace(password, "…")) for f in found]
+    found = [doctor.cleaned(f, lambda text: doctor.without(text, password)) for f in found]
     if facts.phase or facts.seen is None:
         return "", "", found
     return first.toml(entry, facts), first.machines(entry, facts.seen, people, facts.blockers, "/gpu"), found

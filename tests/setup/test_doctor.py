@@ -397,7 +397,7 @@ def a_certificate_that_ends_next_week(site: Site) -> Iterator[None]:
 
 
 @fault("rights.missing")
-def a_role_without_power(site: Site) -> Iterator[None]:
+def a_rolewithout_power(site: Site) -> Iterator[None]:
     lacks = site.vcenter.server.api.privileges.lacks
     lacks[site.vcenter.user] = {"VirtualMachine.Interact.PowerOn"}
     yield
@@ -637,7 +637,7 @@ def a_card_at_an_address_where_there_is_none(site: Site) -> Iterator[None]:
 
 
 @fault("guests.token")
-def a_machine_without_a_token(site: Site) -> Iterator[None]:
+def a_machinewithout_a_token(site: Site) -> Iterator[None]:
     with site.raw() as base:
         rows = base.execute("SELECT * FROM token WHERE machine = ?", (site.machine("vm-r").uuid,)).fetchall()
         base.execute("DELETE FROM token WHERE machine = ?", (site.machine("vm-r").uuid,))
@@ -673,7 +673,7 @@ def a_machine_whose_agent_has_stopped(site: Site) -> Iterator[None]:
 
 
 @fault("guests.tools")
-def a_machine_without_tools(site: Site) -> Iterator[None]:
+def a_machinewithout_tools(site: Site) -> Iterator[None]:
     guest = site.vcenter.world.inventory.vm("vm-r").props["guest"]
     guest.toolsRunningStatus = "guestToolsNotRunning"
     yield
@@ -753,7 +753,7 @@ def test_everything_is_told_in_one_run(site: Site) -> None:
         "a_bot_token_that_was_revoked",
         "a_machine_that_boots_with_bios",
         "a_host_in_maintenance",
-        "a_machine_without_a_token",
+        "a_machinewithout_a_token",
     )
     with contextlib.ExitStack() as stack:
         for name in names:
@@ -805,7 +805,7 @@ def test_a_certificate_for_any_name_below_proposes_no_star() -> None:
 
 
 def test_the_site_s_own_command_is_what_is_to_be_typed(site: Site) -> None:
-    with settings(site, command="/cards"), FAULTS["a_machine_without_a_token"][1](site):
+    with settings(site, command="/cards"), FAULTS["a_machinewithout_a_token"][1](site):
         (found,) = site.look().findings
     assert found.todo.startswith("`/cards machine token NAME`") and "/gpu" not in found.todo
 
@@ -846,7 +846,7 @@ def test_a_bot_that_runs_is_no_fault(site: Site) -> None:
 def test_the_command_ends_by_severity_and_speaks_json(site: Site) -> None:
     ask = ["doctor", "--settings", str(site.folder / "gpubot.toml")]
     assert CliRunner().invoke(app, ask).exit_code == 0
-    with FAULTS["a_machine_without_a_token"][1](site):
+    with FAULTS["a_machinewithout_a_token"][1](site):
         told = CliRunner().invoke(app, [*ask, "--json"])
     assert told.exit_code == 1
     body = json.loads(told.stdout)
@@ -872,18 +872,18 @@ def test_no_secret_is_told_whatever_breaks(site: Site) -> None:
 
 @pytest.mark.parametrize("secret", ["wrong", "password", "user", "is"])
 def test_a_secret_that_is_a_word_of_the_findings_does_not_hide_them(secret: str) -> None:
-    from bot.service.setup.doctor import _without
+    from bot.service.setup.doctor import without
 
     what = "user gpubot or its password is wrong"
-    assert _without(what, secret) == what
+    assert without(what, secret) == what
     for leak in (
         f"KeyError: '{secret}'",
         f"dsn password={secret} host=x",
         f"postgresql://me:{secret}@host",
         f'"{secret}"',
     ):
-        assert "…" in _without(leak, secret), leak
-    assert _without("so the-long-secret1, it", "the-long-secret1") == "so …, it"
+        assert "…" in without(leak, secret), leak
+    assert without("so the-long-secret1, it", "the-long-secret1") == "so …, it"
 
 
 def test_a_check_that_breaks_is_a_finding_and_keeps_no_other_from_being_made() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -10,7 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from bot.cli import app
+from bot.config import examine
 from bot.domain.draft import Changes
 from bot.domain.model import Machine
 from bot.edges.store import backup, open_store, restore, upgrade
@@ -156,6 +160,36 @@ def test_a_database_that_may_only_be_read_is_told(folder: int, file: int, kind: 
         Path(made).chmod(folder)
         assert as_somebody_else(lambda: look_into_store(f"sqlite:///{path}").kind or "none") == (kind or "none")
         Path(made).chmod(0o755)
+
+
+@pytest.mark.parametrize("closed", ["ca.pem", "vcenter.password", "gpubot.toml"])
+def test_what_lies_in_a_closed_folder_is_a_mistake_of_the_settings(closed: str) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder, inside = Path(made), Path(made) / "in"
+        folder.chmod(0o755)
+        inside.mkdir()
+        for name in ("ca.pem", "vcenter.password"):
+            (inside if name == closed else folder).joinpath(name).write_text("x")
+        where = {name: f"in/{name}" if name == closed else name for name in ("ca.pem", "vcenter.password")}
+        file = (inside if closed == "gpubot.toml" else folder) / "gpubot.toml"
+        file.write_text(
+            f'[vcenter.lab]\nhost = "vc.invalid"\nuser = "u"\npassword_file = "{where["vcenter.password"]}"\n'
+            f'ca_file = "{where["ca.pem"]}"\n'
+        )
+        inside.chmod(0o000)
+        mistakes = as_somebody_else(lambda: "\n".join(examine(file)[1]))
+        inside.chmod(0o755)
+    assert f"/in/{closed}" in mistakes and "cannot be" in mistakes and "Permission denied" in mistakes
+
+
+def test_a_settings_file_that_may_not_be_read_is_a_finding_in_json() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        file = Path(made) / "gpubot.toml"
+        Path(made).chmod(0o755)
+        file.touch(mode=0o000)
+        line = ["doctor", "--json", "--settings", str(file)]
+        told = as_somebody_else(lambda: CliRunner().invoke(app, line).stdout)
+    assert [one["code"] for one in json.loads(told)["findings"]] == ["settings.mistake"]
 
 
 def test_a_copy_that_was_just_restored_is_well(tmp_path: Path) -> None:

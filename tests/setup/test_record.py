@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,8 +156,32 @@ def test_the_doctor_records_and_the_stand_in_serves_it(site: Running, tmp_path: 
     assert read(tmp_path / "sent").objects
     everything = "".join(file.read_text("utf-8") for file in (tmp_path / "sent").iterdir())
     assert SECRET not in everything and site.password not in everything
-    again = CliRunner().invoke(app, ask)
-    assert again.exit_code == 2 and "is not empty" in again.output
+    sent = {file: file.read_bytes() for file in (tmp_path / "sent").iterdir()}
+    again = CliRunner().invoke(app, [*ask, "--json"])
+    report = json.loads(again.stdout)
+    (failed,) = [one for one in report["findings"] if one["code"] == "doctor.record"]
+    assert again.exit_code == report["exit_code"] == 2 and "is not empty" in failed["what"]
+    assert {file: file.read_bytes() for file in (tmp_path / "sent").iterdir()} == sent
+
+
+def test_a_record_that_cannot_be_written_is_told_in_json_as_well(tmp_path: Path) -> None:
+    (tmp_path / "gpubot.toml").write_text("[site\n")
+    ask = ["doctor", "--settings", str(tmp_path / "gpubot.toml"), "--json", "--record", str(tmp_path / "sent")]
+    told = CliRunner().invoke(app, ask)
+    assert {one["code"] for one in json.loads(told.stdout)["findings"]} == {"settings.mistake", "doctor.record"}
+    assert told.exit_code == 2 and not (tmp_path / "sent").exists()
+
+
+def test_of_two_vcenters_the_one_that_answers_is_recorded(site: Running, tmp_path: Path) -> None:
+    (tmp_path / "vcenter.password").write_text(site.password)
+    (tmp_path / "gpubot.toml").write_text(
+        f'[vcenter.lab]\nhost = "127.0.0.1"\nport = {site.port}\nuser = "{site.user}"\n'
+        f'password_file = "vcenter.password"\nca_file = "{site.ca_file}"\n'
+        '[vcenter.away]\nhost = "vcenter.invalid"\nuser = "bot"\npassword_file = "vcenter.password"\n'
+    )
+    lines, failed = record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
+    assert len(lines) == 1 and read(tmp_path / "sent" / "lab").objects
+    assert [f.what.partition(" was not recorded")[0] for f in failed] == ["vCenter away"]
 
 
 def test_a_vcenter_that_is_away_is_not_recorded(tmp_path: Path) -> None:
@@ -164,8 +189,8 @@ def test_a_vcenter_that_is_away_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "gpubot.toml").write_text(
         '[vcenter.lab]\nhost = "vcenter.invalid"\nuser = "bot"\npassword_file = "vcenter.password"\n'
     )
-    said = record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
-    assert len(said) == 1 and "vcenter.invalid" in said[0] and "TCP" in said[0]
+    lines, (failed,) = record_site(tmp_path / "gpubot.toml", tmp_path / "sent")
+    assert (lines, failed.code) == ([], "doctor.record") and "vcenter.invalid" in failed.what and "TCP" in failed.what
     assert not list((tmp_path / "sent").glob("*.xml"))
 
 

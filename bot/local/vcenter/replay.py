@@ -25,6 +25,7 @@ Called by ``start``. Each call that would change something is refused by ``api``
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,17 @@ def _site(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file}: no JSON ({error})") from error
     if not isinstance(site, dict) or site.get("format") != FORMAT or "api_version" not in site:
         raise ValueError(f"{file}: not of format {FORMAT}")
+    skew, about, rights = site.get("skew_s", 0.0), site.get("about") or {}, site.get("privileges") or {}
+    if type(skew) not in (int, float) or not math.isfinite(skew):
+        raise ValueError(f"{file}: skew_s is no number of seconds")
+    if not isinstance(about, dict) or not isinstance(rights, dict) or not all(map(_marks, rights.values())):
+        raise ValueError(f"{file}: about and privileges are not as they are recorded")
     return site
+
+
+def _marks(value: object) -> bool:
+    """Privilege -> whether it is had."""
+    return isinstance(value, dict) and all(isinstance(had, bool) for had in value.values())
 
 
 def _parsed(file: Path, kind: Any) -> DataObject:

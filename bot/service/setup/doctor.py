@@ -75,13 +75,20 @@ class Watched(Generic[T]):
         return []
 
 
-def examine(eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Callable[[], float]) -> Report:
-    """Look into everything. ``wanted``: None if the settings cannot be read at all; ``real``: seconds, monotonic."""
-    found = judge_own.settings(mistakes)
+def examine(
+    eyes: Eyes, wanted: Wanted | None, mistakes: Iterable[str], real: Callable[[], float], more: Iterable[Finding] = ()
+) -> Report:
+    """Look into everything.
+
+    :param wanted: None if the settings cannot be read at all
+    :param real: seconds, monotonic
+    :param more: what was found besides
+    """
+    found = [*judge_own.settings(mistakes), *more]
     fine: list[str] = []
     if wanted is None:
         return _report(found, fine, eyes)
-    if not found:
+    if not any(f.group == "settings" for f in found):
         fine.append("settings: no mistake")
     found += judge_own.level(wanted) + judge_own.manifest(wanted)
     base, more, told = _database(eyes)
@@ -169,7 +176,7 @@ OWN = frozenset(
 """Longer words of the findings themselves: taking one of them out everywhere would hide the finding, and tell the secret."""
 
 
-def _without(text: str, secret: str) -> str:
+def without(text: str, secret: str) -> str:
     """``text`` without it. A word that a finding may hold by itself is taken out where secrets stand: in quotes, behind = or :, before @."""
     if len(secret) >= SHORT and secret.casefold() not in OWN:
         return text.replace(secret, "…")
@@ -193,11 +200,12 @@ def _report(found: Iterable[Finding], fine: Iterable[str], eyes: Eyes, command: 
     def clean(text: str) -> str:
         text = text.replace(f"`{USUAL} ", f"`{command} ")
         for word in sorted(filter(None, eyes.secrets), key=len, reverse=True):
-            text = _without(text, word)
+            text = without(text, word)
         return text
 
-    findings = [
-        replace(f, what=clean(f.what), todo=clean(f.todo), about=clean(f.about), lines=tuple(map(clean, f.lines)))
-        for f in found
-    ]
-    return Report(sorted_by_group(findings), tuple(map(clean, fine)))
+    return Report(sorted_by_group(cleaned(f, clean) for f in found), tuple(map(clean, fine)))
+
+
+def cleaned(f: Finding, clean: Callable[[str], str]) -> Finding:
+    """A finding with all its texts cleaned."""
+    return replace(f, what=clean(f.what), todo=clean(f.todo), about=clean(f.about), lines=tuple(map(clean, f.lines)))

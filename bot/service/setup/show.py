@@ -94,4 +94,4 @@ def as_json(report: Report) -> str:
         ],
         "fine": list(report.fine),
     }
-    return json.dumps(body, ensure_ascii=False, indent=2)
+    return json.dumps(body, indent=2)
