@@ -156,8 +156,9 @@ class Desk:
 
 
 def _clean(text: str) -> str:
-    """One line of visible characters: what people paste carries line ends, tabs, control and zero-width characters."""
-    spaced = "".join(" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in visible(text))
+    """One line of visible characters: what people paste carries line ends, tabs, control and zero-width characters, and half a
+    character here and there, which no database takes."""
+    spaced = "".join(" " if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} else c for c in visible(text))
     return " ".join(spaced.split())
 
 

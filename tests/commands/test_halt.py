@@ -49,6 +49,12 @@ def test_its_times_are_those_of_the_first_admin_as_a_drills_are_and_the_zone_is_
     assert "Times" not in terminal.plain(settings, "", say(ln("Paused.")))
 
 
+def test_half_a_character_does_not_keep_it_from_being_paused(house: House, settings: Path) -> None:
+    done = CliRunner().invoke(app, ["pause", "\udcff", "smoke", "-s", str(settings)], catch_exceptions=False)
+    assert done.exit_code == 0 and "Paused." in done.stdout and house.books.paused
+    assert house.say("dana", "resume\ud800").ok
+
+
 def test_an_admin_may_say_it_without_a_reason(house: House, settings: Path) -> None:
     assert house.say("dana", "pause").ok
     assert house.books.paused and house.say("dana", "resume").ok
