@@ -41,6 +41,7 @@ class Sight:
         self.readings = readings
         self._places = places
         self._seats = Seats()
+        self._bares: dict[tuple[str, str], SeenHost | None] = {}  # see ``_bare``
         self._off: Mapping[SlotId, MachineId] = {}  # see ``without``
         self._hosts: dict[tuple[str, str], SeenHost] = {}
         self._machines: dict[MachineId, list[SeenMachine]] = {}
@@ -136,8 +137,19 @@ class Sight:
         card = self.card(slot)
         if not self.complete(card.vcenter):
             return None
-        host = self._hosts.get((card.vcenter, card.host))
+        host = self._hosts.get((card.vcenter, card.host)) or self._bare(card)
         return host if host is not None and host.connected else None
+
+    def _bare(self, card: Card) -> SeenHost | None:
+        """A host that a complete look does not list has no cards any more, or is gone: it is as one without any. None: it may only be out of
+        sight, since none of the machines on it can be read, or it is not told where one is that cannot."""
+        key = card.vcenter, card.host
+        if key not in self._bares:
+            all_of = [m for m in (self.seen.machines if self.seen is not None else ()) if m.vcenter == card.vcenter]
+            on = [m.unknown for m in all_of if m.host == card.host]
+            hidden = all(on) if on else any(m.unknown and not m.host for m in all_of)
+            self._bares[key] = None if hidden else SeenHost(card.vcenter, card.host, card.host_name, True, False)
+        return self._bares[key]
 
     def usable(self, slot: SlotId) -> bool:
         """Whether the card may be granted as far as the look goes: host there, not in maintenance, card active and given as the books say."""
