@@ -6,11 +6,15 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 from bot.cli import app
+from bot.guest.agent.main import parser as agent_parser
+from bot.guest.check.main import parser as check_parser
+from bot.local.arguments import slack_parser, vcenter_parser
 
 COMMANDS = (
     [],
@@ -81,6 +85,37 @@ def test_help_loads_nothing_heavy_and_takes_under_a_second(repo: Path, words: li
     assert loaded & HEAVY == set()
     # Processor time, which other work on the machine hardly moves; still the best of three.
     assert took < 1 or min(ask(repo, *words)[2], ask(repo, *words)[2]) < 1
+
+
+def commands() -> dict[str, Any]:
+    """Every command by its words, as a person types them."""
+    found: dict[str, Any] = {}
+    groups = [("gpubot", typer.main.get_command(app))]
+    while groups:
+        words, one = groups.pop()
+        inside = getattr(one, "commands", {})
+        groups += [(f"{words} {name}", inner) for name, inner in inside.items()]
+        if not inside:
+            found[words] = one
+    return found
+
+
+def test_each_option_is_explained() -> None:
+    missing = [
+        f"{words} {param.name}"
+        for words, one in commands().items()
+        for param in one.params
+        if not getattr(param, "help", "") and not getattr(param, "hidden", False)
+    ]
+    for parser in (vcenter_parser(), slack_parser(), agent_parser(), check_parser("gpubot check")):
+        missing += [f"{parser.prog} {one.dest}" for one in parser._actions if not one.help]
+    assert missing == []
+    assert [words for words, one in commands().items() if not one.help] == []
+
+
+def test_the_papers_name_each_command(repo: Path) -> None:
+    text = (repo / "docs" / "operations.md").read_text("utf-8")
+    assert [words for words in commands() if f"`{words}`" not in text] == []
 
 
 def test_no_help_has_brackets_which_the_terminal_takes_for_a_style() -> None:

@@ -75,7 +75,12 @@ def vcenter_parser(prog: str = "python -m bot.local.vcenter") -> argparse.Argume
     parse.add_argument(
         "--release-lag", type=seconds, default=0, help="virtual seconds a card stays bound after power-off"
     )
-    parse.add_argument("--certificate", default="good", choices=("good", "self-signed", "wrong-host", "expired"))
+    parse.add_argument(
+        "--certificate",
+        default="good",
+        choices=("good", "self-signed", "wrong-host", "expired"),
+        help="what is wrong with its certificate; default: nothing",
+    )
     parse.add_argument(
         "--api", default="8.0.3.0", metavar="VERSION", help="API that is spoken: 6.7, 7.0.3.0, 8.0.3.0 or 9.0 (8.0.3.0)"
     )

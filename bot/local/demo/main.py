@@ -122,7 +122,7 @@ def _wrong(story: str, speed: float, spoil: str) -> str | None:
 
 @contextlib.contextmanager
 def _told_to_stop() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does, with everything that it started."""
+    """SIGTERM, or the end of its terminal, ends the demo as Ctrl-C does, with everything that it started."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -130,11 +130,15 @@ def _told_to_stop() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, what in before.items():
+        if what is not signal.SIG_IGN:  # nohup
+            signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, what in before.items():
+            signal.signal(number, what)
 
 
 def _story(rig: Rig, name: str, spoil: str, out: Out) -> int:
