@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.config.load import NAMES, PREFIX, SECRETS, SECTIONS, keys_of, load
+from bot.config.keys import NAMES, PREFIX, SECRETS, SECTIONS, keys_of
+from bot.config.load import load
 from bot.config.policy import ELSEWHERE
 from bot.domain.policy import Policy
 

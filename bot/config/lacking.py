@@ -13,7 +13,8 @@ from pydantic import SecretStr
 from bot.config.mistakes import SettingsError, example
 
 if TYPE_CHECKING:
-    from bot.config.load import Settings, Where
+    from bot.config.keys import Where
+    from bot.config.load import Settings
 
 
 def lacking(settings: Settings) -> dict[Where, str]:
