@@ -61,7 +61,7 @@ class Desk:
     def answered(self, ask: Ask) -> tuple[Reply, str]:
         """The same with what became of it: ``done``, ``refused``, ``not_kept`` or ``failed``."""
         try:
-            reply = self._answer(ask)
+            reply = words.at_level(self._answer(ask), self._policy)
             return reply, "done" if reply.ok else "refused"
         except Refusal as no:
             return words.refusal(no, self._policy), "refused"

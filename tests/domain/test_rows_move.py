@@ -11,7 +11,7 @@ from bot.domain import leases, moves, pool, windows
 from bot.domain.errors import NotPossible, TooLate
 from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import CallKind, Job, LeaseState, MoveState, Power, RequestState
-from bot.domain.news import NewsKind
+from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import MONDAY_10, PCI, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -293,6 +293,11 @@ def test_refused_for_good_goes_back() -> None:
     world.pass_time(MIN)
     assert world.vms["vm-r"].power is Power.ON and state(world, label) is LeaseState.RESERVED
     assert not any(c.aside for c in world.books.cards.values()) and world.told(NewsKind.UNDONE, "bob")
+    (told,) = world.told(NewsKind.UNDONE, ADMINS)  # it was on and is on again: nobody would look
+    assert told.reason == "the machine has a snapshot"
+    world.agree("bob", "vm-r", "now", label)
+    world.until(lambda: len([m for m in world.books.moves.values() if m.state is MoveState.DONE]) == 2, HOUR)
+    assert len(world.told(NewsKind.UNDONE, "bob")) == 2 and len(world.told(NewsKind.UNDONE, ADMINS)) == 1
 
 
 def test_busy_is_asked_again_while_the_window_is_open() -> None:

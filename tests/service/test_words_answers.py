@@ -403,7 +403,7 @@ def test_every_answer_keeps_the_rules_in_every_world(answer: str, world: str) ->
 
 
 def test_every_public_function_is_asked() -> None:
-    asked = {"Scene", "news", "refusal", "board", "move_message", "terminal", "flat"}
+    asked = {"Scene", "news", "refusal", "board", "move_message", "terminal", "flat", "at_level"}
     named = {name.split()[0] for name in EVERY} | {name.replace(" ", "_") for name in EVERY} | asked
     trouble = {"store_lost", "store_trouble"}  # their own tests ask them
     spoken = {"released", "helped", "helped_with", "asks_first"} | named | trouble

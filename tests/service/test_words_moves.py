@@ -288,3 +288,20 @@ def test_a_restart_that_was_begun_and_is_only_watched_now_promises_nothing(state
                 x for x in ("is started again", "go on trying", "Nothing is needed", "start it as") if x in said
             ]
             assert ("I only watch now" in said) is (level == "watch") and bool(promises) is (level == "act"), said
+
+
+def test_a_time_for_when_nothing_runs_is_told_as_one() -> None:
+    """In the channel: who reads plain times would wait for them, and see nothing happen while work runs."""
+    for window, end in ((w.move().window, ", at the latest until today 15:15."), (None, ".")):
+        agreed = w.agreement(when_done=True, window=window)
+        said = w.text(words.move_message(w.move(MoveState.DONE, window=window), w.books(agreed), w.NOW, w.POLICY))
+        assert f"Agreed by bob: as soon as nothing runs any more{end}" in said and "between" not in said
+
+
+def test_where_an_admin_does_it_nobody_else_was_asked() -> None:
+    call = Call(3, CallKind.SHUTDOWN, w.NOW, "run", Outcome.HANDS)
+    move = w.move(call=call, handed="x", steps=(Step(w.NOW, "stopping"),))
+    said = w.text(words.move_message(move, w.books(), w.NOW, replace(w.POLICY, level="hands")))
+    assert "an admin is asked to shut down vm-r" in said and "vm-r asked to" not in said
+    said = w.text(words.move_message(replace(move, handed="", call=None), w.books(), w.NOW, w.POLICY))
+    assert "vm-r asked to shut down" in said

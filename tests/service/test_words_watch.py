@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
 from bot.domain.model import LeaseState
 from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
 from bot.domain.promises import Promises
 from bot.service import words
 from bot.service.ports import Reply
 from tests.service import words_cases as w
+from tests.service.test_words_answers import EVERY, WORLDS
 from tests.service.words_rules import check
 
 WATCH = replace(w.POLICY, level="watch")
@@ -74,3 +76,53 @@ def test_there_are_no_waiting_times() -> None:
     found = Promises(books, w.NOW, WATCH, lambda _: w.BERLIN)
     assert len(found) == 0 and not list(found) and found.get(12) is None
     assert Promises(books, w.NOW, w.POLICY, lambda _: w.BERLIN).get(12) is not None
+
+
+# ---- every sentence
+
+
+ACTS = re.compile(
+    r"\bI (use|restart|switch|start|shut|put|take|try|go on|move)\b(?! (it |them )?(out of|nothing))|\bMay I\b|announced before|I say so|"
+    r"can be there by|[Ll]ikely by|in a few seconds"
+)
+"""What the bot would do itself, or say before it is done."""
+
+NOT_SO = re.compile(
+    r"I only watch[^.]*\.|when I may restart (it|something)|I (do|did) not [^.]*\.|I take you out of the line|I take that back|I take the new way over|I take (it|them) for broken|I go on with the new time|I go on from what I see|I take them for the same"
+)
+"""The same words, where it says that it does not, or means its books alone."""
+
+WHO = re.compile(r"\bby hand\b|\badmin's hand\b|\bonly watch\b")
+
+
+def every_reply(policy: Policy) -> Iterator[tuple[str, Reply]]:
+    """All answers in all worlds and all news, as they are shown at a level."""
+    for name, world in WORLDS.items():
+        at = replace(world, policy=policy, promises={} if policy.level == "watch" else world.promises)
+        for answer, made in EVERY.items():
+            yield f"{answer} in {name}", words.at_level(made(at), policy)
+    books = w.books(w.RETURNING, w.RESERVED, w.request(), w.agreement(), w.standing(4))
+    for item in w.every_news():
+        if item.kind is NewsKind.BY_HAND:
+            continue  # asks an admin, and says so; its own tests
+        yield f"{item.kind} to {item.to}", words.news(item, books, w.NOW, policy)
+
+
+@pytest.mark.parametrize("level", ["watch", "hands"])
+def test_nothing_is_announced_that_the_bot_will_not_do_and_who_restarts_is_said(level: str) -> None:
+    policy, wrong = replace(w.POLICY, level=level), set()
+    for which, reply in every_reply(policy):
+        said = w.text(replace(reply, buttons=()))
+        acts = ACTS.search(NOT_SO.sub("", said)) if level == "watch" else BY_ITSELF.search(said)
+        if acts or (re.search(r"\brestarts?\b(?! times?\b)", said) and not WHO.search(said)):
+            wrong.add(f"{which}: {said}\n   {acts}")
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+BY_ITSELF = re.compile(r"\bI (use|restart|switch|start)\b|\bMay I\b")
+"""At `hands`: what an admin does."""
+
+
+def test_at_act_nothing_is_added() -> None:
+    for _, reply in every_reply(w.POLICY):
+        assert words.at_level(reply, w.POLICY) is reply

@@ -279,11 +279,17 @@ def blame(draft: Draft, move: Move, pci: str, why: str) -> None:
 
 def went_back(draft: Draft, move: Move) -> None:
     """Tell the owners that everything is as before, and ask whoever still wants a change for another window. A machine that was found off
-    needs none: its change is tried again, and the admins hear of it, for nobody may be there who starts it."""
+    needs none: its change is tried again, and the admins hear of it, for nobody may be there who starts it. Of one that was on they hear
+    what was refused, once: who agrees to restarts can seldom mend it."""
     machine = draft.machines[move.machine]
     key = f"undone:{told_in(move)}"
-    for to in (*machine.owners, *([ADMINS] if move.refused_as else [])):
-        draft.tell(News(NewsKind.UNDONE, to, key=key, move=move, machine=machine, reason=move.reason))
+    news = News(NewsKind.UNDONE, ADMINS, key=key, move=move, machine=machine, reason=move.reason)
+    for to in machine.owners:
+        draft.tell(replace(news, to=to))
+    if move.refused_as:
+        draft.tell(news)
+    elif any(s.what in ("refused", "start_refused") for s in move.steps):
+        draft.tell(replace(news, once=f"{machine.uuid}:{move.reason}"))
     if move.refused_as:
         return
     for label in sorted({w.label for w in move.wishes}):

@@ -3,6 +3,7 @@
 Who calls what
 - ``news`` (a transaction is recorded), ``refusal`` (the desk), ``board`` (the teller), ``move_message`` (inside ``news``),
 - one function an answer for commands, each taking a :class:`Scene` first: the books as they are *after* what was said,
+- ``at_level`` (the desk: an answer that speaks of a restart says who makes it),
 - ``terminal`` and ``flat`` (the command line, logs, notifications).
 
 The rules of tone: the first line is the whole message; people's words (*in line, yours until, restart, give back, resting*), never those of
@@ -40,6 +41,7 @@ from bot.service.words.answers_windows import (
 )
 from bot.service.words.board import board
 from bot.service.words.common import Scene
+from bot.service.words.levels import at_level
 from bot.service.words.mine import mine, queue, status
 from bot.service.words.moves import move_message
 from bot.service.words.news import news
@@ -55,6 +57,7 @@ __all__ = [
     "adopted_all",
     "agreed",
     "asks_first",
+    "at_level",
     "board",
     "drained",
     "extended",

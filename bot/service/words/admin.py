@@ -33,8 +33,8 @@ from bot.service.words.common import (
     tidy,
     typeable,
     wanted,
-    watching,
 )
+from bot.service.words.levels import watching
 
 MACHINES_SHOWN = 15
 """Machines that are listed; the others are counted."""

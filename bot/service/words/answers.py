@@ -20,7 +20,6 @@ from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
-    BY_HAND,
     MINE,
     Part,
     Scene,
@@ -31,7 +30,6 @@ from bot.service.words.common import (
     command,
     ended_work,
     head,
-    i_say_so,
     it_is,
     it_them,
     it_they,
@@ -52,12 +50,12 @@ from bot.service.words.common import (
     usable,
     usual_words,
     wanted,
-    watching,
     window_button,
     window_words,
 )
 from bot.service.words.hindrances import hindrances
 from bot.service.words.kinds import counted, kinds_there, size_words, typed
+from bot.service.words.levels import BY_HAND, i_say_so, may_restart, next_night, who_restarts
 from bot.service.words.news_line import offer_buttons
 
 if TYPE_CHECKING:
@@ -335,10 +333,12 @@ def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
         if idle.nudge
         else ""
     )
+    vm, late = name_of(machine), span_of(scene.policy.stuck_return)
+    night = f"{late} late, in its next night ({clock_words(scene.policy)}), announced before"
     return ln(
-        "Terms: back at its end if somebody waits. For that "
-        f"{name_of(machine)} restarts when you say; {span_of(scene.policy.stuck_return)} late, in its next night "
-        f"({clock_words(scene.policy)}), announced before.{sooner}"
+        f"Terms: back at its end if somebody waits. For that {vm} restarts when you say",
+        f"; {night}" if next_night(scene.policy) else "",
+        f".{sooner}",
     )
 
 
@@ -347,10 +347,8 @@ def standing_still(scene: Scene) -> list[LineOf]:
     lines = []
     if scene.books.paused:
         lines.append(ln(Bold("Paused:"), " nothing restarts until an admin resumes. Your place counts all the same."))
-    if (only := watching(scene.policy)) is not None:
-        lines.append(only)
-    elif scene.policy.level == "hands":
-        lines.append(ln("Restarts are made by hand here: at the agreed time an admin does it, and I check each step."))
+    if (who := who_restarts(scene.policy)) is not None:
+        lines.append(who)
     if scene.seen is None:
         lines.append(ln("I have not seen vCenter yet, so this is from my books alone."))
     return lines
@@ -392,7 +390,7 @@ def _asks(
             ),
             f" You then have {span_of(scene.policy.accept_by)} of your working hours to answer.",
         )
-    return ln(Bold(f"May I restart {vm} when it is your turn?"), " Without an answer I ask again then.")
+    return ln(Bold(f"{may_restart(scene.policy, vm)} when it is your turn?"), " Without an answer I ask again then.")
 
 
 def offered_next(request: Request, promise: Promise | None) -> bool:

@@ -14,7 +14,6 @@ from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import request_button, taken_along
 from bot.service.words.common import (
-    BY_HAND,
     MINE,
     QUEUE,
     Part,
@@ -26,7 +25,6 @@ from bot.service.words.common import (
     count_of,
     ended_work,
     head,
-    i_say_so,
     it_is,
     it_them,
     it_they,
@@ -39,7 +37,6 @@ from bot.service.words.common import (
     next_words,
     now_words,
     off_now,
-    off_when,
     say,
     slots_of,
     soonest_words,
@@ -55,6 +52,7 @@ from bot.service.words.common import (
     window_button,
 )
 from bot.service.words.hindrances import hindrances
+from bot.service.words.levels import BY_HAND, i_say_so, next_night, off_when, that_moment
 from bot.service.words.news_line import give_buttons
 
 HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
@@ -277,7 +275,8 @@ def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:
     late = span_of(scene.policy.stuck_return)
     return [
         ln(
-            f"If you shut {vm} down yourself, I use that moment and leave it off. Not out after {late} while somebody waits, I use its next night and say so before."
+            that_moment(scene.policy, vm),
+            f" Not out after {late} while somebody waits, {night}." if (night := next_night(scene.policy)) else "",
         ),
         head(f"When may {vm} restart ({usual_words(machine, scene.policy)})?"),
     ]

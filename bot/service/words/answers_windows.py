@@ -14,7 +14,6 @@ from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.answers import agreed_when, before, clock_change, ends_of, restart_buttons, standing_still
 from bot.service.words.common import (
-    BY_HAND,
     MINE,
     Part,
     Scene,
@@ -24,7 +23,6 @@ from bot.service.words.common import (
     count_of,
     ended_work,
     head,
-    i_say_so,
     label_ref,
     listed,
     ln,
@@ -48,6 +46,7 @@ from bot.service.words.common import (
     window_words,
 )
 from bot.service.words.hindrances import hindrances, in_the_way
+from bot.service.words.levels import BY_HAND, i_say_so, next_night, watching
 from bot.service.words.news_line import give_buttons
 
 
@@ -213,7 +212,11 @@ def asks_first(scene: Scene, machine: Machine, person: PersonId = "") -> Reply:
             buttons=(*restart_buttons(scene, machine, None)[:2], MINE),
         )
     return say(
-        head(f"I ask you before {vm} restarts."),
+        head(
+            f"Kept: you want to be asked before {vm} restarts."
+            if watching(scene.policy)
+            else f"I ask you before {vm} restarts."
+        ),
         ln(
             f"When it is your turn you have {span_of(scene.policy.accept_by)} of your working hours to answer. Silence keeps your place, and the next in line is asked."
         ),
@@ -248,7 +251,9 @@ def windows(scene: Scene, machine: Machine) -> Reply:
         if off_now(scene.books, scene.seen, machine.uuid)
         else None,
         ln(
-            f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards, and is announced before."
+            f"A restart takes {usual_words(machine, scene.policy)}, happens only to change cards",
+            i_say_so(scene.policy, ", and is announced before"),
+            ".",
         ),
         *hindrances(scene, machine.uuid),
         *standing_still(scene),
@@ -314,10 +319,10 @@ def not_now(scene: Scene, machine: Machine, said: Sequence[Agreement] | Move | S
         if useful
         else ln("No other time is agreed; I ask again."),
         ln('Others wait: said a second time, its next night is used, and "not now" does not move that.')
-        if counted == 1
+        if counted == 1 and next_night(scene.policy)
         else None,
         ln('That was the second time while others wait: its next night is used, and "not now" does not move that.')
-        if counted > 1
+        if counted > 1 and next_night(scene.policy)
         else None,
         buttons=(
             button("I take that back", f"notnow{typeable(machine)} undo"),
@@ -338,7 +343,13 @@ def _said_before(scene: Scene, machine: Machine, said: SaidBefore) -> Reply:
     return say(
         head(f"{vm} does not restart ", at, ": that is settled already, and nothing more is put off."),
         ln("Said by ", listed(Name(who) for who in said.by), "."),
-        ln("Next agreed time: ", when, ". ", command(scene.policy, f"notnow{typeable(machine)} too"), " puts that off as well.")
+        ln(
+            "Next agreed time: ",
+            when,
+            ". ",
+            command(scene.policy, f"notnow{typeable(machine)} too"),
+            " puts that off as well.",
+        )
         if when
         else ln("No other time is agreed; I ask again."),
         buttons=(button("I take that back", f"notnow{typeable(machine)} undo"),),

@@ -39,7 +39,6 @@ from bot.domain.sight import Sight
 from bot.domain.slots import has_kind, parts, size_of
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
-    BY_HAND,
     HELP,
     MINE,
     NO_PROMISES,
@@ -58,7 +57,6 @@ from bot.service.words.common import (
     name_of,
     next_words,
     off_now,
-    off_when,
     said,
     say,
     slots_of,
@@ -71,6 +69,7 @@ from bot.service.words.common import (
     window_words,
 )
 from bot.service.words.kinds import attributive, cards_words, cut_words
+from bot.service.words.levels import BY_HAND, off_when
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise

@@ -483,22 +483,6 @@ def now_words(agreement: Agreement, policy: Policy, waits: int) -> list[Part]:
     return ["now, " if agreement.now and agreement.window is not None else "", window_words(agreement)]
 
 
-def watching(policy: Policy) -> LineOf | None:
-    """That the bot restarts nothing, wherever a restart or a time for one is spoken of; None: it is not at the level `watch`."""
-    if policy.level != "watch":
-        return None
-    return ln("I only watch here and restart nothing: an admin puts cards in and out by hand, and I check.")
-
-
-BY_HAND = "when an admin does it by hand"
-"""When a machine restarts at the level `watch`, instead of any time."""
-
-
-def i_say_so(policy: Policy, words: str = "I say so before.") -> str:
-    """What is announced before a restart; "" at the level `watch`, where nothing is."""
-    return "" if policy.level == "watch" else words
-
-
 def days_words(days: frozenset[int]) -> str:
     """``every day``, ``Mon-Fri``, ``Sat, Sun``."""
     names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -549,13 +533,6 @@ LAST = datetime.max.replace(tzinfo=UTC)
 def off_now(books: Books, seen: Seen | None, machine: MachineId) -> bool:
     """Whether a machine was seen off, and not by us: cards come and go without a restart. One that we put off is put on again first."""
     return Sight(books, seen, {}).power(machine) is Power.OFF and not comes_on(books.moves.values(), machine)
-
-
-def off_when(books: Books, policy: Policy) -> str:
-    """When a card comes out of a machine that is off."""
-    if policy.level != "act":
-        return "by an admin's hand"
-    return "once an admin resumes" if books.paused else "now"
 
 
 # ---- what runs in a machine ----------------------------------------------------------------------------------------

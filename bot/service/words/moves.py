@@ -77,6 +77,9 @@ STEPS = {
 }
 """The journal's words (``Step.what``) for people, said of the machine; an unknown one is shown with blanks for its underscores."""
 
+ASKED_OF_PEOPLE = {"stopping": "shut down", "starting": "start"}
+"""Steps that were only the asking, where people are asked: nobody asked the machine."""
+
 TROUBLE = frozenset({"undoing", "refused", "start_refused", "started_by_hand", "stuck", "sits", "gone", "dropped"})
 """Steps that get no check mark."""
 
@@ -290,6 +293,8 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
             "Agreed", by, f", to begin at once{_number(move)}."
         )  # its window counts from when the card is there, not from when it was said
     when: list[Part] = [": between ", When(window.start), " and ", When(window.end)] if window is not None else []
+    if agreement is not None and agreement.when_done:
+        when = [": as soon as nothing runs any more", [", at the latest until ", When(window.end)] if window else []]
     return ln("Agreed", by, when, f"{_number(move)}.")
 
 
@@ -362,6 +367,8 @@ LONG_BLIND = timedelta(minutes=5)
 def _step(step: Step, move: Move, vm: str) -> LineOf:
     mark = "⚠️ " if step.what in TROUBLE else "✅ "
     what = STEPS.get(step.what, step.what.replace("_", " "))
+    if step.what in ASKED_OF_PEOPLE and move.handed and move.call is not None and move.call.by_hand:
+        return ln(mark, f"an admin is asked to {ASKED_OF_PEOPLE[step.what]} {vm} ", When(step.at))
     if step.what in ("taken", "put"):
         slots = step.detail.replace(",", " ").split() or [
             w.slot for w in move.wishes if w.work is (Work.PUT if step.what == "put" else Work.TAKE)
@@ -498,7 +505,13 @@ def _waits(
         case MoveState.STUCK if moves.sits(move):
             return [_reason(move), ln("It needs an admin; owners and admins are told. I go on trying.")]
         case MoveState.STUCK:
-            return [_reason(move), ln("It needs a person; owners and admins are told. I go on trying.")]
+            return [
+                _reason(move),
+                ln(
+                    "It needs a person; owners and admins are told.",
+                    " I go on trying." if policy.level == "act" else "",
+                ),
+            ]
         case MoveState.DONE | MoveState.DROPPED:
             return [_reason(move), _end(move, vm)]
 

@@ -15,6 +15,7 @@ from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service.ports import Reply
 from bot.service.words import by_hand, news_cards, news_idle, news_inside, news_line, news_machines, news_people
+from bot.service.words.levels import at_level
 from bot.service.words.telling import Telling
 
 SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
@@ -89,7 +90,11 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
 }
 """The sentence of each kind; a test asks that none is missing."""
 
+OF_THEIR_OWN = frozenset({NewsKind.BY_HAND, NewsKind.MOVE})
+"""They say at each step who does it."""
+
 
 def news(item: News, books: Books, now: datetime, policy: Policy) -> Reply:
     """The message of one piece of news for its audience (``item.to``). ``books`` as they are after the change."""
-    return SENTENCES[item.kind](Telling(item, books, now, policy))
+    reply = SENTENCES[item.kind](Telling(item, books, now, policy))
+    return reply if item.kind in OF_THEIR_OWN else at_level(reply, policy)

@@ -28,6 +28,7 @@ from bot.service.words.common import (
     typeable,
     why_tail,
 )
+from bot.service.words.levels import i_say_so, shall_start
 from bot.service.words.news_line import give_buttons
 from bot.service.words.telling import Telling
 
@@ -87,7 +88,7 @@ def _goes_on(t: Telling, following: Lease) -> Reply:
     stay = "stay" if t.many else "stays"
     return say(
         head(t.kind_cards, f" {stay} in {t.vm}, for your next request (#{following.label})."),
-        ln(f"{t.vm} still restarts once, for ", slots_of(others), "; I say so before.")
+        ln(f"{t.vm} still restarts once, for ", slots_of(others), i_say_so(t.policy, "; I say so before"), ".")
         if others
         else ln(f"{'They sit' if t.many else 'It sits'} there already; nothing is switched off."),
         buttons=(MINE,),
@@ -102,13 +103,19 @@ def active(t: Telling) -> Reply:
         return say(head(t.kind_cards, f" {'work' if t.many else 'works'} in {t.vm}, lent to ", t.holder, until, "."))
     return say(
         head(t.kind_cards, f" {_are(t)} in {t.vm} and yours{'' if until else ', your time runs'}", until, "."),
-        ln(f"{t.vm} sees {_them(t)}: your time starts now.")
+        ln(f"{t.vm} sees {_them(t)}: your time {_clock(t)}.")
         if t.lease is not None and t.lease.guest_seen
-        else ln("Your time starts now."),
+        else ln(f"Your time {_clock(t)}."),
         because(t.item.reason, ""),
         ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
         buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h")),
     )
+
+
+def _clock(t: Telling) -> str:
+    """What the clock of a lease does that works: it starts, or went on while its cards were put on at other addresses."""
+    since = t.lease.active_since if t.lease is not None else None
+    return "went on meanwhile" if since is not None and since < t.now else "starts now"
 
 
 def active_unseen(t: Telling) -> Reply:
@@ -137,7 +144,7 @@ def waits_power_on(t: Telling) -> Reply:
         else ln(f"If it stays off, your time starts after {span_of(t.policy.power_on_wait)} all the same.")
     )
     return say(
-        head(t.kind_cards, f" {_are(t)} in {t.vm}, which is off. Shall I start it?"),
+        head(t.kind_cards, f" {_are(t)} in {t.vm}, which is off. {shall_start(t.policy)}?"),
         ln(
             "I do not know since when it is off: my records were put back from a copy. Your time starts when it is on."
             if t.machine is not None and t.machine.restored is not None

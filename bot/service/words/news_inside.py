@@ -16,9 +16,9 @@ from bot.service.words.common import (
     said,
     say,
     typeable,
-    watching,
     why_tail,
 )
+from bot.service.words.levels import watching
 from bot.service.words.news_idle import give_back
 from bot.service.words.telling import Telling
 

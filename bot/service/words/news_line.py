@@ -34,11 +34,11 @@ from bot.service.words.common import (
     usable,
     usual,
     wanted,
-    watching,
     why_tail,
     window_button,
 )
 from bot.service.words.kinds import kind_words
+from bot.service.words.levels import next_night, that_moment, watching
 from bot.service.words.moves import was_off
 from bot.service.words.telling import Telling
 
@@ -318,7 +318,7 @@ def ask_window(t: Telling) -> Reply:
             head(t.cards, f" {'go' if t.many else 'goes'} back. When may {t.vm} restart ({t.usual})?"),
             because(t.item.reason, ""),
             ln(t.other, f" waits for {them}.") if t.other_known else None,
-            ln(f"Nothing restarts unasked. If you shut {t.vm} down yourself, I use that moment and leave it off."),
+            ln("Nothing restarts unasked. ", that_moment(t.policy, t.vm)),
             _way_home(t),
             buttons=give_buttons(t.machine, night, t.label),
         )
@@ -369,15 +369,18 @@ def _settled(t: Telling) -> list[Part]:
     return [f"{t.vm} need not restart for ", t.cards, " any more"]
 
 
-def _way_home(t: Telling) -> LineOf:
+def _way_home(t: Telling) -> LineOf | None:
+    night = next_night(t.policy)
+    if not night:
+        return None
     if t.item.until is not None:
         return ln(
             "Without an answer by ",
             When(t.item.until),
-            ", and if somebody waits, I use its next night and say so before.",
+            f", and if somebody waits, {night}.",
         )
     after = span_of(t.policy.stuck_return)
-    return ln(f"Not out {after} after its end, and somebody waits: then I use its next night, and say so before.")
+    return ln(f"Not out {after} after its end, and somebody waits: then {night}.")
 
 
 def _untouched(t: Telling) -> LineOf | None:

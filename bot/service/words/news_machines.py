@@ -37,11 +37,11 @@ from bot.service.words.common import (
     until_words,
     usable,
     waits_for_quiet,
-    watching,
     why_tail,
     window_button,
     window_words,
 )
+from bot.service.words.levels import starts_it, watching
 from bot.service.words.moves import move_message, tried, was_off
 from bot.service.words.news_line import get_buttons, give_buttons
 from bot.service.words.telling import Telling
@@ -62,7 +62,9 @@ def machine_gone(t: Telling) -> Reply:
     return say(
         head(f"{t.vm} is gone from vCenter."),
         because(t.item.reason, ""),
-        ln("I had shut it down for a restart: when it is back and still off, I start it.") if _owed(t) else None,
+        ln("I had shut it down for a restart. When it is back and still off: ", starts_it(t.policy), ".")
+        if _owed(t)
+        else None,
         ln("Cards that sat in it are free for others as soon as no machine has them."),
         ln(
             "You keep your place in line. Name another machine: ",
@@ -90,16 +92,16 @@ def _owed(t: Telling) -> bool:
 
 def machine_back(t: Telling) -> Reply:
     """A machine that is off through us, and whose restart was lost, is started."""
-    when = "as soon as I may act again" if t.books.paused else "now"
+    when = " as soon as I may act again" if t.books.paused else " now"
     if t.item.reason:
         return say(
-            head(f"{t.vm} went off once more. I start it {when}."),
+            head(f"{t.vm} went off once more. {starts_it(t.policy, when)}."),
             ln(
                 "An answer of vCenter was lost when I had shut it down, so I asked again; the first call was carried out late."
             ),
         )
     return say(
-        head(f"{t.vm} is off because I had shut it down. I start it {when}."),
+        head(f"{t.vm} is off because I had shut it down. {starts_it(t.policy, when)}."),
         ln("It was away, or my records were, before I could start it. Power is put back as I found it."),
     )
 
@@ -512,9 +514,11 @@ def guest_hangs(t: Telling) -> Reply:
         head(f"{t.vm} was asked to shut down and is still on after {took.removeprefix('about ')}. I leave it."),
         because(t.item.reason, ""),
         ln(
-            "Nothing was changed. A shutdown cannot be called back: if it goes off within ",
+            "Nothing was changed. A shutdown cannot be called back. If it still goes off within ",
             span_of(t.policy.late_off),
-            ", I start it again.",
+            ": ",
+            starts_it(t.policy, " again"),
+            ".",
         ),
         ln(
             "Often a program asks whether to save. Switching off hard can lose open files, so I do that only if you say so."
@@ -647,13 +651,13 @@ def _stays_paused(t: Telling, at: list[Part]) -> Reply:
                 " has paused all restarts.",
             ),
             because(reason),
-            ln("I start it as soon as an admin resumes."),
+            ln(starts_it(t.policy, " as soon as an admin resumes"), "."),
             ln(f"Sooner: start {t.vm} in vCenter once it is off. I see that and leave it on."),
         )
     return say(
         head(f"{t.vm} is off and stays off for now: ", by, " has paused all restarts."),
         because(reason),
-        ln(at, "I start it as soon as an admin resumes."),
+        ln(at, starts_it(t.policy, " as soon as an admin resumes"), "."),
         ln(f"Sooner: start {t.vm} in vCenter. I see that and leave it on."),
     )
 

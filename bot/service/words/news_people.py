@@ -14,7 +14,6 @@ from bot.service.words.common import (
     card_s,
     command,
     head,
-    i_say_so,
     it_they,
     listed,
     ln,
@@ -25,6 +24,7 @@ from bot.service.words.common import (
     wanted,
     whose,
 )
+from bot.service.words.levels import i_say_so
 from bot.service.words.news_idle import give_back
 from bot.service.words.telling import Telling
 

@@ -17,6 +17,7 @@ from bot.service.words.common import (
     no,
     why_tail,
 )
+from bot.service.words.levels import starts_it
 from bot.service.words.refusals.facts import NOTHING, Facts, names, plainer
 
 
@@ -80,7 +81,7 @@ def paused(f: Facts, policy: Policy) -> Reply:
             " has paused all restarts and starts",
             why_tail(f.text("why")),
         ),
-        ln(f"So I do not start {vm}; if I switched it off, I start it as soon as an admin resumes."),
+        ln(f"So I do not start {vm}. If I switched it off: ", starts_it(policy, " as soon as an admin resumes"), "."),
         ln(f"Start {vm} in vCenter if you need it sooner: I see that and leave it on. Nothing was changed."),
         buttons=(MINE,),
     )

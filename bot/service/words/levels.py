@@ -1,0 +1,107 @@
+"""The level in words: who restarts machines, and what the bot therefore does not announce. The one place that knows it.
+
+Called by all files of sentences; ``at_level`` by ``news`` and by the desk, for whatever speaks of a restart. What the bot will not do
+is not said as if it would: at `watch` an admin does it or nobody, at `hands` an admin does the clicks. No rule is here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from bot.domain.model import Books
+from bot.domain.policy import Policy
+from bot.service.ports import Bold, LineOf, Reply
+from bot.service.words.common import ln
+
+BY_HAND = "when an admin does it by hand"
+"""When a machine restarts at the level `watch`, instead of any time."""
+
+_WATCHING = ln("I only watch here and restart nothing: an admin puts cards in and out by hand, and I check.")
+_HANDS = ln("Restarts are made by hand here: at the agreed time an admin does it, and I check each step.")
+
+_SPEAKS = re.compile(r"\brestarts?\b(?! times?\b)")
+_SAID = re.compile(r"\bby hand\b|\badmin's hand\b|\bonly watch\b")
+
+
+def watching(policy: Policy) -> LineOf | None:
+    """That the bot restarts nothing; None: it is not at the level `watch`."""
+    return _WATCHING if policy.level == "watch" else None
+
+
+def who_restarts(policy: Policy) -> LineOf | None:
+    """Who restarts, if it is not the bot."""
+    return watching(policy) or (_HANDS if policy.level == "hands" else None)
+
+
+def at_level(reply: Reply, policy: Policy) -> Reply:
+    """The same, and who restarts, wherever a restart is spoken of and that is not said already."""
+    who = who_restarts(policy)
+    if who is None:
+        return reply
+    said = " ".join(_own(line) for line in reply.lines)
+    if not _SPEAKS.search(said) or _SAID.search(said):
+        return reply
+    return replace(reply, lines=(*reply.lines, who))
+
+
+def _own(line: LineOf) -> str:
+    """The bot's own words in a line."""
+    return "".join(span.text if isinstance(span, Bold) else span for span in line if isinstance(span, str | Bold))
+
+
+def i_say_so(policy: Policy, words: str = "I say so before.") -> str:
+    """What is announced before a restart; "" at the level `watch`, where nothing is."""
+    return "" if policy.level == "watch" else words
+
+
+def off_when(books: Books, policy: Policy) -> str:
+    """When a card comes out of a machine that is off."""
+    if policy.level != "act":
+        return "by an admin's hand"
+    return "once an admin resumes" if books.paused else "now"
+
+
+def that_moment(policy: Policy, vm: str) -> str:
+    """What becomes of a shutdown by its owner."""
+    used = (
+        "I use that moment and leave it off" if policy.level == "act" else "an admin can use that moment, and I check"
+    )
+    return f"If you shut {vm} down yourself, {used}."
+
+
+def next_night(policy: Policy) -> str:
+    """What the terms make of a machine's next night, where a card is late and somebody waits; "" at `watch`, where nothing is."""
+    if policy.level == "watch":
+        return ""
+    return (
+        "I use its next night and say so before"
+        if policy.level == "act"
+        else "its next night is used, by an admin's hand"
+    )
+
+
+def may_restart(policy: Policy, vm: str) -> str:
+    """The question, without its end."""
+    return f"May I restart {vm}" if policy.level == "act" else f"May {vm} be restarted"
+
+
+def shall_start(policy: Policy) -> str:
+    """The question, without its end."""
+    return "Shall I start it" if policy.level == "act" else "Shall it be started"
+
+
+def new_addresses(policy: Policy) -> str:
+    """Who puts the addresses that cards have by now in machines' settings, as a sentence without its end."""
+    return "I see to the new addresses" if policy.level == "act" else "an admin puts the new addresses in"
+
+
+def starts_it(policy: Policy, when: str = "") -> str:
+    """Who starts a machine that is off through the bot, as a sentence without its end. ``when``: with a blank before it."""
+    match policy.level:
+        case "watch":
+            return "I only watch and do not start it: somebody has to do it in vCenter"
+        case "hands":
+            return f"An admin is asked to start it{when}"
+        case _:
+            return f"I start it{when}"
