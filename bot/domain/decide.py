@@ -70,7 +70,8 @@ def decide(
     windows.settle(draft, readings, policy, sight)
     moving = Round(sight, policy, run, acting, last_look, people)
     moves.settle(draft, moving)
-    lent = LeaseRound(sight, people, policy, acting)
+    blind = seen.at - last_look if seen is not None and last_look is not None else timedelta(0)
+    lent = LeaseRound(sight, people, policy, acting, blind if blind >= LONG_BLIND else timedelta(0))
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
     overdue.settle(draft, people, policy)
@@ -83,6 +84,10 @@ def decide(
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     moves.hand_over(draft, moving)
     questions.settle(draft)
+
+
+LONG_BLIND = timedelta(hours=1)
+"""Nobody looked for so long: the bot or vCenter was away, and what people did not do meanwhile is not held against them."""
 
 
 def _hold_now(draft: Draft, policy: Policy) -> None:

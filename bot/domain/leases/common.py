@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.carrying import carries
 from bot.domain.draft import Draft
@@ -44,6 +44,9 @@ class Round:
     people: People
     policy: Policy
     acting: bool = True  # level act, not paused, no clock jump: while nothing may be done, nobody is blamed for waiting
+    blind: timedelta = timedelta(
+        0
+    )  # for so long nobody looked before this look (the bot or vCenter was away); zero: it followed the last one
     again: bool = False  # the same look a second time in one round: it counts once
 
     def left(self, person: PersonId) -> bool:

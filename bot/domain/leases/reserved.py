@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.domain import away, hours, windows
 from bot.domain.draft import Draft
@@ -121,9 +122,16 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
             if free:
                 _now_is_late(draft, ctx, lease)
         return
-    if not ctx.acting:
-        return  # it is the bot that does nothing just now
-    waited = draft.now - lease.free_since
+    since = lease.free_since
+    if not ctx.acting:  # it is the bot that does nothing just now: that time is nobody's
+        if draft.now - since >= IDLE_BOT:
+            draft.put(replace(lease, free_since=draft.now))
+        return
+    if ctx.blind and not ctx.again:
+        since = min(draft.now, since + ctx.blind)
+        lease = replace(lease, free_since=since)
+        draft.put(lease)
+    waited = draft.now - since
     if waited >= policy.reserved_free and contended(draft, lease.kind, lease.machine):
         machine = draft.machines.get(lease.machine)
         shut = machine is not None and bool(ctx.sight.shut(machine))  # no window would have helped
@@ -132,9 +140,13 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
         return
     for warn in policy.reserved_warn:
         if waited >= warn:
-            once = f"{lease.label}:{lease.free_since.isoformat()}:{warn}"
-            until = lease.free_since + policy.reserved_free
+            once = f"{lease.label}:{since.isoformat()}:{warn}"
+            until = since + policy.reserved_free
             draft.tell(News(NewsKind.FREE_UNUSED, lease.person, once=once, lease=lease, until=until))
+
+
+IDLE_BOT = timedelta(hours=1)
+"""While the bot does nothing (paused, or it only watches) the time for which a card lies free is counted from anew once it is so long."""
 
 
 def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:
