@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from bot.service.setup import judge_own
 from bot.service.setup.findings import Report
 from bot.wiring import values
 from tests.edges.store_servers import Databases, databases  # noqa: F401 - a fixture
-from tests.setup.site import Site
+from tests.setup.site import Site, as_somebody_else
 
 READS = (
     "versions",
@@ -130,23 +128,6 @@ def test_a_database_on_a_server_is_looked_into_as_well(tmp_path: Path, databases
     assert (facts.trouble, [m.name for m in facts.machines], facts.running) == ("", ["vm-r"], False)
     away = look_into_store(url.replace("host=", "host=/nowhere"))
     assert away.kind == "away" and "does not answer" in away.trouble
-
-
-def as_somebody_else(look: Callable[[], str]) -> str:
-    """What ``look`` says in a process without root's rights, which no mode of a file holds back."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        if os.getuid() == 0:
-            os.setgid(65534)
-            os.setuid(65534)
-        os.write(writing, look().encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        text = told.read()
-    os.waitpid(child, 0)
-    return text
 
 
 @pytest.mark.parametrize(

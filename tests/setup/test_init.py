@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +33,7 @@ from bot.service.setup.facts import VCenterFacts, VmFacts
 from bot.service.setup.judge_vcenter import short_kind
 from tests.fakes import uuid
 from tests.house import House
-from tests.setup.site import CARD, plain_environment
+from tests.setup.site import CARD, as_somebody_else, plain_environment
 
 SHARED = CardRig("0000:86:00.0", mode="shared"), CardRig("0000:af:00.0", mode="shared")
 HOSTS = (
@@ -145,6 +146,20 @@ def test_a_vcenter_that_cannot_be_looked_into_leaves_no_file(vcenter: Running, t
     assert told.exit_code == 2
     assert "login" in told.output and "not-the-password" not in told.output
     assert not (tmp_path / "gpubot.toml").exists()
+
+
+def test_what_lies_in_a_closed_folder_is_told_and_nothing_is_asked() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder, inside = Path(made), Path(made) / "in"
+        folder.chmod(0o777)
+        inside.mkdir(mode=0o000)
+        (folder / "pw").write_text("x")
+        options = ["init", "--host", "vc.invalid", "--user", "u", "--password-file", str(folder / "pw")]
+        for more in (["--out", str(inside / "t")], ["--out", str(folder / "t"), "--ca-file", str(inside / "ca")]):
+            line = [*options, *more]
+            told = as_somebody_else(lambda line=line: CliRunner().invoke(app, line).stderr)  # type: ignore[misc]
+            assert told == f"{more[-1]} cannot be reached: Permission denied\n"
+        inside.chmod(0o755)
 
 
 def test_without_a_terminal_what_is_missing_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -146,6 +147,8 @@ def test_a_second_bot_says_so_and_ends(place: Yard) -> None:
     assert first.process.poll() is None and health(place.rig.web)[0] == 200
     place.kill(first)
     third = place.start()  # whoever was killed is not waited for
+    third.process.send_signal(signal.SIGHUP)  # its terminal is closed: it ends as it does when it is told to
+    third.process.wait(30)
     place.stop(third)
     assert third.process.returncode == 0, third.tail()
 
