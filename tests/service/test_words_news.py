@@ -22,6 +22,8 @@ from bot.domain.model import (
     Step,
     Turn,
     Window,
+    Wish,
+    Work,
 )
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.times import read_window
@@ -241,6 +243,16 @@ def test_what_cannot_be_taken_out_again_is_named_with_what_to_do(on: bool) -> No
     out = replace(move, state=MoveState.DROPPED, steps=(*steps, Step(w.NOW, "taken", "12 T4-3")))
     over = w.text(told(NewsKind.ON_AGAIN, w.BOB.id, w.RESERVED, move=out, machine=w.R))
     assert over == "T4-3 is out of vm-r now. It stays off, as it was found."
+
+
+def test_what_a_machine_found_off_does_not_let_go_is_named_with_what_an_admin_does() -> None:
+    back = w.RETURNING
+    wishes = tuple(Wish(Work.TAKE, back.label, s) for s in back.slots)
+    facts = {"wishes": wishes, "was_on": False, "off_at": w.NOW, "undo": True, "refused_as": "so", "shutdown_at": None}
+    move = w.move(MoveState.DROPPED, **facts, steps=(Step(w.NOW, "refused", "the file is locked"),))
+    said = w.text(told(NewsKind.UNDONE, ADMINS, back, move=move, machine=w.R, reason="the file is locked"))
+    assert f"{back.slots[0]} still sits in it and is to come out." in said and "I try again " in said
+    assert "Sooner: an admin removes it in vCenter, in the settings of vm-r; I see that." in said
 
 
 def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:

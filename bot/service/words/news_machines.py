@@ -457,8 +457,13 @@ def undone(t: Telling) -> Reply:
             stays = ln(reserved, t.holder, late, "; then the turn goes on if somebody waits.")
     elif lease is not None and lease.state is LeaseState.RETURNING:
         one = len(lease.slots) == 1
+        sooner = (
+            f" Sooner: an admin removes {it_them(len(lease.slots))} in vCenter, in the settings of {t.vm}; I see that."
+        )
         stays = ln(
-            f"The {card_s(len(lease.slots))} still {'sits in it and is' if one else 'sit in it and are'} to come out."
+            slots_of(lease.slots),
+            f" still {'sits in it and is' if one else 'sit in it and are'} to come out.",
+            sooner if m is not None and m.refused_as else None,
         )
     off = was_off(m, t.vm, Show.DAY_TIME if t.public else Show.TIME) if m is not None else None
     return say(
