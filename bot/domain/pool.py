@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from bot.domain import hosts, quarantine
 from bot.domain.away import SITS, brought
@@ -43,6 +44,8 @@ from bot.domain.seats import running_on
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, equal, kind_of, part_of, parts
 from bot.domain.vgpu import lendable
+
+V = TypeVar("V", Card, Machine)
 
 # ---- what admins do -----------------------------------------------------------------------------------------------
 
@@ -227,7 +230,7 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
 
 def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
     """The card as its host gives it now."""
-    return replace(
+    return _with(
         card,
         host_name=host.name,
         mode=seen.mode,
@@ -236,6 +239,11 @@ def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
         profiles=lendable(seen.profiles, policy.vgpu_counts, policy.vgpu_profiles) if seen.mode is Mode.VGPU else (),
         consolidates=host.consolidates,
     )
+
+
+def _with(value: V, **fields: Any) -> V:
+    """``replace``, of which most looks need none: nearly always all is as it was."""
+    return value if all(getattr(value, name) == new for name, new in fields.items()) else replace(value, **fields)
 
 
 def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> None:
@@ -380,10 +388,10 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
     """Follow a machine's name; count the complete looks in which it is missing. A move of ours under way stops the count."""
     seen = sight.machine(machine.uuid)
     if seen is not None:
-        fresh = replace(machine, name=seen.name, vcenter=seen.vcenter, host=seen.host, missing=0, gone=False)
+        fresh = _with(machine, name=seen.name, vcenter=seen.vcenter, host=seen.host, missing=0, gone=False)
         power = sight.power(machine.uuid)
         if power is Power.ON:
-            fresh = replace(fresh, owed_on=None, restored=None)
+            fresh = _with(fresh, owed_on=None, restored=None)
         if fresh != machine:
             draft.put(fresh)
             if machine.name != seen.name:

@@ -67,7 +67,8 @@ def card_name(slot: SlotId) -> str:
 
 def card_of(places: Places, slot: SlotId) -> Card:
     """The same, as the books have it. KeyError: no such card."""
-    return places.cards[card_name(slot)]
+    card = places.cards.get(slot)  # a whole card is called as its slot is
+    return card if card is not None else places.cards[card_name(slot)]
 
 
 def part_of(slot: SlotId) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 Q48 = "1:32 2:24 3:16 4:12 6:8 8:6 12:4 16:3 24:2 48:1"
 C48 = "4:12 6:8 8:6 12:4 16:3 24:2 48:1"
@@ -40,6 +41,7 @@ NEVER = frozenset({"a", "b"})
 """Series in which nothing computes."""
 
 
+@lru_cache(maxsize=1024)
 def _parts(profile: str) -> tuple[str, str, str] | None:
     match = NAME.match(profile.lower())
     return (match["board"], match["size"], match["series"]) if match else None
@@ -67,6 +69,11 @@ def count(profile: str, counts: Mapping[str, int]) -> int:
     """How many of it one card holds: as the site says, else as the table has it; 0: nobody knows, so none is lent."""
     if profile in counts:
         return counts[profile]
+    return _in_table(profile)
+
+
+@lru_cache(maxsize=1024)
+def _in_table(profile: str) -> int:
     parts = _parts(profile)
     if parts is None:
         return 0

@@ -14,7 +14,6 @@ from bot.domain.model import (
     Mode,
     Outcome,
     Power,
-    Reading,
     Seen,
     SeenCard,
     SeenMachine,
@@ -86,11 +85,9 @@ class ModesWorld(World):
         host = replace(seen.hosts[0], cards=self.rig, bound=bound, sharing=sharing, consolidates=self.consolidates)
         return replace(seen, hosts=(host,))
 
-    def readings(self) -> dict[str, Reading]:
+    def placed_in(self, vm: Vm) -> int:
         """Guests see what was placed in them."""
-        found = super().readings()
-        extra = {self.vms[name].uuid: len(places) for name, places in self.placed.items()}
-        return {uuid: replace(r, cards=r.cards + extra.get(uuid, 0)) for uuid, r in found.items()}
+        return len(self.placed.get(vm.name, ()))
 
     def where(self, devices: Iterable[Unplaced]) -> list[tuple[Unplaced, str]] | None:
         """Where the host would place these now; None: no room."""

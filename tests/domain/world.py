@@ -290,13 +290,17 @@ class World:
         machines = tuple(self.seen_machine(vm) for vm in self.vms.values() if vm.exists)
         return Seen(self.now, frozenset({"lab"}), (host,), machines, {"lab": self.now + self.skew})
 
+    def placed_in(self, vm: Vm) -> int:
+        """Devices that its settings do not name as cards, and that it runs with."""
+        return 0
+
     def readings(self) -> dict[str, Reading]:
         found = {}
         for vm in self.vms.values():
             up = vm.power is Power.ON and self.now - vm.boot >= vm.boot_takes
             if vm.exists and vm.agent and up:
                 devices = self.devices(vm)
-                sees = len(vm.cards) if vm.sees is None else vm.sees
+                sees = (len(vm.cards) if vm.sees is None else vm.sees) + self.placed_in(vm)
                 free = None if vm.jobs else vm.free_since
                 found[vm.uuid] = Reading(
                     vm.uuid, self.now, f"{vm.name}-{vm.boots}", 1, False, sees, vm.faults, vm.logins, vm.jobs if vm.inside else (), free,
@@ -311,12 +315,14 @@ class World:
         listed = [device(pci, what, user=vm.user) for pci, what in does.items() if what and what != "hidden"]
         return tuple(listed[: len(listed) if vm.sees is None else vm.sees])
 
-    def push(self) -> None:
+    def push(self, readings: dict[str, Reading]) -> None:
         """Guests tell of their cards once a minute: what they say becomes minutes."""
-        for uuid, reading in self.readings().items():
+        for uuid, reading in readings.items():
+            if not reading.devices:
+                continue
             vm = next(v for v in self.vms.values() if v.uuid == uuid)
             told = vm.pushed is not None and timedelta() <= self.now - vm.pushed < timedelta(seconds=60)
-            if reading.devices and not told:
+            if not told:
                 vm.pushed = self.now
                 self._remember(vm, reading)
                 ids = range(len(self.minutes) + 1, len(self.minutes) + 1 + len(reading.devices))
@@ -538,13 +544,14 @@ class World:
                 if asked is not None and self.now - asked < self.policy.late_off:
                     self.ours[vm.name] = self.now
         seen = self.look()
-        self.push()
+        readings = self.readings()
+        self.push(readings)
         behind = self.minutes[self.books.numbers.get("minute", 0) :]
         self.do(
             lambda d: decide(
                 d,
                 seen,
-                self.readings(),
+                readings,
                 self.people,
                 self.policy,
                 self.run,
