@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from bot.domain import slots
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Assignment, FixedCard, Lease, LeaseState, MachineId, SlotId
+from bot.domain.renumbered import stale
 from bot.domain.sight import Sight
 from bot.domain.slots import Places
 
@@ -38,11 +39,14 @@ def words(places: Places, sight: Sight, lease: Lease, away_slots: Iterable[SlotI
 
 
 def carried(places: Places, sight: Sight, lease: Lease, slot: SlotId) -> bool:
-    """Whether the device of a slot is in the settings of its machine though that is on another host: the fixed one of that address; of
-    those that name no card as many as there are beyond what its other leases have."""
+    """Whether the device of a slot is in the settings of its machine though not as the books have it: its host gave the card another address;
+    or the machine is on another host: the fixed one of that address, of those that name no card as many as there are beyond what its other
+    leases have."""
     seen = sight.machine(lease.machine)
-    if seen is None or not sight.elsewhere(slot, lease.machine):
+    if seen is None:
         return False
+    if not sight.elsewhere(slot, lease.machine):
+        return at_old_address(places, sight, lease.machine, slot)
     device = slots.assignment(places, slot, lease.kind)
     if isinstance(device, FixedCard):
         return device.pci in seen.cards
@@ -60,6 +64,14 @@ def carried(places: Places, sight: Sight, lease: Lease, slot: SlotId) -> bool:
     return rank < Counter[Assignment](seen.unplaced)[device] - kept
 
 
+def at_old_address(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
+    """Whether a machine's settings name the card by an address that it had before its host was restarted: it does not start with that."""
+    card, seen = sight.card(slot), sight.machine(machine)
+    if not card.was or seen is None or (seen.vcenter, seen.host) != (card.vcenter, card.host):
+        return False
+    return not set(stale(places.cards.values(), card)).isdisjoint(seen.cards)
+
+
 def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
     """Whether what sits on a slot of a machine's own host is what it was lent on another one, and brought along: it is no stranger's."""
     return any(
@@ -71,4 +83,4 @@ def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> b
     )
 
 
-__all__ = ["away", "brought", "carried", "words"]
+__all__ = ["at_old_address", "away", "brought", "carried", "words"]

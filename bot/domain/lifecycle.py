@@ -59,6 +59,7 @@ class On(StrEnum):
     SLOT_CHANGED = "slot_changed"  # the hold changes its slot
     NO_EQUAL = "no_equal"  # its own is aside and no equal one is free
     MOVED_AWAY = "moved_away"  # its machine is on another host than its devices
+    RENUMBERED = "renumbered"  # its cards have other addresses, and its machine names the old ones
     RELEASE = "release"  # person
     GONE = "gone"  # machine gone
     NOT_USED = "not_used"  # device free for 24 h and not put on, somebody waits
@@ -196,6 +197,7 @@ LEASE: Table = {
     (L.ACTIVE, On.FORCE): (L.RETURNING,),
     (L.ACTIVE, On.SOME_LOST): (L.ACTIVE,),
     (L.ACTIVE, On.ALL_LOST): (L.FAILED,),
+    (L.ACTIVE, On.RENUMBERED): (L.RESERVED,),  # theirs still; its clock goes on
     (L.ACTIVE, On.GONE): (L.ENDED,),
     (L.ACTIVE, On.BROKEN): (L.ACTIVE,),
     (L.ACTIVE, On.DIFFERS): (L.ACTIVE,),

@@ -108,6 +108,7 @@ class Card:
     label: str = ""  # of a dynamic card: what its host's admin called it
     profiles: tuple[tuple[str, int], ...] = ()  # of a vGPU card: what it may be cut into, and how many of each
     consolidates: bool = False  # of a vGPU card: its host fills one card before the next; else it spreads
+    was: tuple[str, ...] = ()  # of a fixed card: addresses that it had before, while any machine's settings may name them
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class NewsKind(StrEnum):
     )
     ON_AGAIN = "on_again"  # and is on again: an edit of that message
     MOVED_AWAY = "moved_away"  # the machine of a lease is on another host than its cards (`reason`)
+    RENUMBERED = "renumbered"  # cards (`slots`) have other addresses (`reason`: which); with `lease`: its machine names the old ones
+    WHICH_CARD = "which_card"  # cards (`slots`) are missing on a host (`who`) that shows others (`reason`): an admin says which is which
     HOST_AWAY = "host_away"  # host in maintenance or disconnected, or a vCenter that does not answer (`reason`)
     VCENTER_BACK = "vcenter_back"  # a vCenter answers again (`reason`: its name), away until then since `until`
     FREE_UNUSED = "free_unused"  # a reserved device is free and not put on for 4 h / 20 h

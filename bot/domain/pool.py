@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from bot.domain import hosts, quarantine
+from bot.domain import hosts, quarantine, renumbered
 from bot.domain.away import SITS, brought
 from bot.domain.draft import Draft
 from bot.domain.errors import Already, Known, NotPossible
@@ -188,15 +188,17 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     """Take a look into the books: new cards, renamed and missing machines, strangers, differences."""
     if sight.seen is None:
         return
+    kept: set[SlotId] = set()
     for host in sight.seen.hosts:
-        _host(draft, sight, host, policy)
+        kept |= _host(draft, sight, host, policy)
+    renumbered.clear(draft, sight)
     for machine in list(draft.machines.values()):
         _machine(draft, sight, machine)
     reseat(draft, Sight(draft, sight.seen, sight.readings))
     sight = Sight(
         draft, sight.seen, sight.readings
     )  # with the cards that were just named, and the devices where they run
-    for card in [quarantine.count(draft, sight, c) for c in draft.cards.values()]:
+    for card in [quarantine.count(draft, sight, c, kept) for c in draft.cards.values()]:
         if quarantine.not_there(draft, card.name):
             set_aside(draft, card, AsideWhy.QUARANTINED, quarantine.gone_words(card), heals=True)
         elif card.missing:
@@ -208,14 +210,16 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
         quarantine.heal(draft, sight, draft.cards[card.name])
 
 
-def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
-    """Name new cards by first sight, and follow how their host gives them; say once a day that a host is away."""
+def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozenset[SlotId]:
+    """Name new cards by first sight, and follow how and where their host gives them; say once a day that a host is away. Returns the cards
+    that are not to be taken for lost though it does not list them."""
+    waits, kept = renumbered.settle(draft, host, policy) if sight.complete(host.vcenter) else (frozenset(), frozenset())
     known = {c.pci: c for c in draft.cards.values() if (c.vcenter, c.host) == (host.vcenter, host.id)}
     for seen in sorted(host.cards, key=lambda c: c.pci):
         kind = policy.kinds.get(seen.ids)
         if seen.pci in known:
             _follow(draft, known[seen.pci], host, seen, policy)
-        elif kind is not None and seen.active:
+        elif kind is not None and seen.active and seen.pci not in waits:
             taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
             name = f"{kind}-{max(taken, default=0) + 1}"
             card = as_seen(Card(name, host.vcenter, host.id, host.name, seen.pci, kind), host, seen, policy)
@@ -226,6 +230,7 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> None:
         why = "is in maintenance mode" if host.connected else "is not connected to its vCenter"
         once = f"{host.vcenter}:{host.id}:{draft.now.date()}"
         draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=f"{host.name} {why}"))
+    return kept
 
 
 def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:

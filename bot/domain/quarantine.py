@@ -7,6 +7,7 @@ because looks contradicted the books is healed by three looks in a row that agre
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from bot.domain.draft import Draft
@@ -43,10 +44,11 @@ def not_there(draft: Draft, slot: SlotId) -> bool:
     return draft.card(slot).missing >= LOOKS_TO_BE_GONE
 
 
-def count(draft: Draft, sight: Sight, card: Card) -> Card:
-    """Count the complete looks in which its host does not list a card."""
+def count(draft: Draft, sight: Sight, card: Card, kept: Collection[SlotId] = ()) -> Card:
+    """Count the complete looks in which its host does not list a card. ``kept``: those that may only be elsewhere in it are not taken for
+    gone."""
     seen = shown(sight, card)
-    missing = card.missing if seen is None else 0 if seen else card.missing + 1
+    missing = card.missing if seen is None else 0 if seen else 1 if card.name in kept else card.missing + 1
     if missing == card.missing:
         return card
     fresh = replace(card, missing=min(missing, LOOKS_TO_BE_GONE))

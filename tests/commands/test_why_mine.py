@@ -1,5 +1,8 @@
 """why and mine: about the one thing that is asked about, and of machines that are there."""
 
+from pathlib import Path
+
+from tests.commands.test_modes import ModesHouse
 from tests.fakes import text_of, uuid
 from tests.house import House
 
@@ -36,3 +39,21 @@ def test_a_machine_that_is_gone_is_said_to_be_gone_until_it_is_forgotten(house: 
     house.say("bob", "release #3")
     assert house.say("dana", "machine remove vm-spare").ok
     assert "vm-spare" not in text_of(house.say("bob", "mine"))
+
+
+def test_of_a_machine_that_was_moved_all_say_where_it_is_and_what_helps(tmp_path: Path) -> None:
+    house = ModesHouse(tmp_path)
+    house.lend("vm-r", "T4-3")
+    house.lab.here = ("vm-train", "vm-r")
+    house.forward(60)
+    why = text_of(house.say("bob", "why"))
+    assert "vm-r is on esx-02 now, and T4-3 is in esx-01: it cannot work there." in why
+    assert "It stays lent to vm-r. What helps: an admin moves vm-r back to esx-01; or give it back" in why
+    assert "/gpu release #1" in why
+    tail = "not in it now: vm-r was moved to esx-02"
+    for who, said in (("bob", "mine"), ("bob", "status"), ("ada", "status")):
+        assert tail in text_of(house.say(who, said)), said
+    house.lab.here = ("vm-train",)
+    house.forward(60)
+    assert tail not in text_of(house.say("bob", "mine")) and "esx-02" not in text_of(house.say("bob", "why"))
+    house.close()

@@ -177,6 +177,7 @@ ADDED = [
     _l(L.MOVING, On.GONE, L.ENDED, ""),
     # A machine may be moved to another host than what is reserved for it, or was just put on.
     _l(L.RESERVED, On.MOVED_AWAY, L.ENDED, ""),
+    _l(L.ACTIVE, On.RENUMBERED, L.RESERVED, ""),
     _m(M.STARTING, On.MOVED_AWAY, M.UNDOING, ""),
     # The page has the last call for a planned move; the second try of one that went back is announced likewise.
     _m(M.UNDOING, On.LAST_CALL, M.UNDOING, ""),

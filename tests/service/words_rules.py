@@ -78,6 +78,9 @@ def understood(says: str, machines: Iterable[str] = ()) -> None:
     heard = hear(
         rest, w.NOW, w.BERLIN, w.POLICY, kinds={"t4": "T4"}, machines=names, cards=tuple(w.cards(40)), bare=bare
     )
-    hosts = {card.host_name for card in w.cards(4).values()} if verb.words[0] in ("drain", "undrain") else set()
-    left = [x for x in heard.rest if x != "undo" and x not in hosts]
+    hosts = (
+        {card.host_name for card in w.cards(4).values()} if verb.words[0] in ("drain", "undrain", "renumber") else set()
+    )
+    own = {"undo", "new"} if verb.words[0] == "renumber" else {"undo"}
+    left = [x for x in heard.rest if x not in own and x not in hosts]
     assert not left, f"{says!r}: {left} is not understood"

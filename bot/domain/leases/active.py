@@ -37,6 +37,8 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
         return lease
     if elsewhere := away.away(ctx.sight, lease):
         return _moved(draft, ctx, lease, elsewhere)
+    if any(away.at_old_address(draft, ctx.sight, lease.machine, s) for s in lease.slots):
+        return _renumbered(draft, ctx, lease)
     there = {s: ctx.sight.there(s, lease.machine) for s in lease.slots}
     gone = tuple(s for s, is_there in there.items() if is_there is False or not_there(draft, s))
     if not gone:
@@ -64,6 +66,23 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     for to in (lease.person, ADMINS):
         draft.tell(News(NewsKind.FAILED, to, lease=lost, slots=gone, reason=why))
     return None if lost.label == lease.label else draft.leases[lease.label]
+
+
+def _renumbered(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
+    """Its cards have other addresses, and its machine's settings name the old ones: they are put on anew; nothing is lost, and its time goes
+    on. None: it is reserved again."""
+    if ctx.again:
+        return lease
+    fields: dict[str, Any] = {"guest_seen": False, "bound_since": None, "guest_without_since": None, "missing": 0}
+    fields |= {"seen_vcenter": None, "free_since": None, "windowed": False}
+    lease = step(draft, lease, On.RENUMBERED, why="its cards have other addresses", **fields)
+    machine = draft.machines.get(lease.machine)
+    at = "; ".join(f"{s} at {draft.card(s).pci}" for s in lease.slots)
+    for to in dict.fromkeys((lease.person, *(machine.owners if machine is not None else ()))):
+        once = f"{lease.label}:{at}:{draft.now.date()}"
+        news = News(NewsKind.RENUMBERED, to, once=once, lease=lease, machine=machine, slots=lease.slots)
+        draft.tell(replace(news, reason="off" if ctx.sight.power(lease.machine) is Power.OFF else ""))
+    return None
 
 
 def _moved(draft: Draft, ctx: Round, lease: Lease, elsewhere: tuple[SlotId, ...]) -> Lease:

@@ -131,14 +131,18 @@ def _activate(draft: Draft, ctx: Round, lease: Lease, event: On) -> None:
     """The clock starts: `for` counts from now, `until` stays; if that has passed, the default length counts and it is said."""
     due = end_of(lease.terms.length, draft.now, ctx.zone(lease.person), ctx.policy)
     until = lease.terms.length.until
-    passed = until is not None and until <= draft.now
+    worked = (
+        lease.active_since is not None and lease.end is not None
+    )  # put on anew at another address: its clock went on
+    due = lease.end if worked and lease.end is not None else due
+    passed = until is not None and until <= draft.now and not worked
     why = "the time you named has passed, so the usual length counts" if passed else ""
     lease = step(
         draft,
         lease,
         event,
         why=why,
-        active_since=draft.now,
+        active_since=lease.active_since or draft.now,
         end=due,
         guest_seen=lease.guest_seen,
         guest_without_since=None,

@@ -60,8 +60,8 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     for hold in draft.held(lease.label):
         card = draft.card(hold.slot)
         bad = card.aside is not None or card.doubted or _cut_otherwise(sight, hold.slot, lease)
-        if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine):
-            continue  # unknown is no difference; put there by hand is as good
+        if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine) or lease.active_since:
+            continue  # unknown is no difference; put there by hand is as good; what worked is put on anew, no other
         if not bad and hold.turn is Turn.HAS and sight.free_for(hold.slot, lease.kind):
             continue
         other = _equal_free(draft, sight, card, lease, sooner=not bad)
@@ -131,6 +131,10 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
         since = min(draft.now, since + ctx.blind)
         lease = replace(lease, free_since=since)
         draft.put(lease)
+    if lease.active_since is not None:  # at another address since it worked
+        if lease.end is not None and draft.now >= lease.end:
+            end(draft, lease, On.NOT_USED, "its time is over")
+        return
     waited = draft.now - since
     if waited >= policy.reserved_free and contended(draft, lease.kind, lease.machine):
         machine = draft.machines.get(lease.machine)

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 from bot.domain import slots
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE
-from bot.domain.model import BOT, Assignment, Books, Call, CallKind, Move, Outcome, Step, Unplaced, Wish
+from bot.domain.model import BOT, Assignment, Books, Call, CallKind, FixedCard, Move, Outcome, Step, Unplaced, Wish
 from bot.domain.moves.again import told_in
 from bot.domain.news import CHANNEL, News, NewsKind
+from bot.domain.renumbered import stale
 
 
 class MemoryBefore(Protocol):
@@ -115,7 +116,7 @@ def step_of(books: Books | Draft, move: Move) -> Order:
     if c.kind is not CallKind.CHANGE:
         return Order(machine.vcenter, machine.uuid, c.kind)
     put = tuple(device(books, w) for w in c.puts)
-    take = tuple(device(books, w) for w in c.takes)
+    take = (*(device(books, w) for w in c.takes), *old_addresses(books, (*c.takes, *c.puts)))
     lock, back = None, None
     if put:
         lock = True
@@ -132,6 +133,12 @@ def host_of(books: Books | Draft, puts: Iterable[Wish]) -> str:
 def device(books: Books | Draft, wish: Wish) -> Assignment:
     """What a wish puts into, or takes out of, its machine's settings."""
     return slots.assignment(books, wish.slot, slots.kind_of(books, wish.label) or "")
+
+
+def old_addresses(books: Books | Draft, wishes: Iterable[Wish]) -> tuple[FixedCard, ...]:
+    """What comes off besides: what names their cards by addresses that these do not have any more."""
+    cards = books.cards.values()
+    return tuple(FixedCard(pci) for w in wishes for pci in stale(cards, books.card(w.slot)))
 
 
 def outcome(

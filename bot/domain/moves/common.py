@@ -34,7 +34,7 @@ from bot.domain.model import (
     Work,
 )
 from bot.domain.moves.again import told_in
-from bot.domain.moves.calls import call, device, journal, tell
+from bot.domain.moves.calls import call, device, journal, old_addresses, tell
 from bot.domain.near import may_have
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
@@ -179,7 +179,7 @@ def empties(draft: Draft, ctx: Round, move: Move, takes: tuple[Wish, ...]) -> bo
     if seen is None or not takes or seen.foreign:
         return False
     has = Counter[Assignment]([*(FixedCard(pci) for pci in seen.cards), *seen.unplaced])
-    return has <= Counter(device(draft, w) for w in takes)
+    return has <= Counter([*(device(draft, w) for w in takes), *old_addresses(draft, takes)])
 
 
 def change(draft: Draft, ctx: Round, move: Move, puts: tuple[Wish, ...], takes: tuple[Wish, ...]) -> dict[str, Any]:
@@ -206,7 +206,11 @@ def there(draft: Draft, ctx: Round, wish: Wish) -> bool | None:
     lease = draft.leases.get(wish.label)
     if lease is not None and ctx.sight.elsewhere(wish.slot, lease.machine):
         return away.carried(draft, ctx.sight, lease, wish.slot)
-    return ctx.sight.there(wish.slot, lease.machine) if lease is not None else None
+    if lease is None:
+        return None
+    if wish.work is Work.TAKE and away.at_old_address(draft, ctx.sight, lease.machine, wish.slot):
+        return True
+    return ctx.sight.there(wish.slot, lease.machine)
 
 
 def moved_away(draft: Draft, ctx: Round, move: Move) -> str:

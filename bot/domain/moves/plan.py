@@ -44,6 +44,7 @@ from bot.domain.moves import again
 from bot.domain.moves.calls import call, journal, tell
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.quarantine import shown
 from bot.domain.questions import call_key, call_over
 from bot.domain.sight import Sight
 from bot.domain.spoken import lasting_words
@@ -152,6 +153,8 @@ def doable(draft: Draft, sight: Sight, move: Move) -> tuple[Wish, ...]:
 def _ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
     if draft.holder(slot, Turn.HAS) != lease.label or sight.elsewhere(slot, lease.machine):
         return False
+    if shown(sight, draft.card(slot)) is False:
+        return False  # nobody can put it on where its host does not have it
     return sight.free_for(slot, lease.kind) or sight.settings(slot) == frozenset({lease.machine})
 
 

@@ -45,6 +45,7 @@ from bot.service.words.levels import at_level
 from bot.service.words.mine import mine, queue, status
 from bot.service.words.moves import move_message
 from bot.service.words.news import news
+from bot.service.words.news_renumbered import numbered
 from bot.service.words.plain import flat, terminal
 from bot.service.words.refusals import refusal
 from bot.service.words.trouble import store_lost, store_trouble
@@ -76,6 +77,7 @@ __all__ = [
     "news",
     "not_now",
     "nothing_restarts",
+    "numbered",
     "passed",
     "paused",
     "queue",

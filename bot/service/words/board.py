@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bot.domain.away import brought
+from bot.domain.away import away, brought
 from bot.domain.hosts import host_of, titles
 from bot.domain.model import (
     BOT,
@@ -448,7 +448,8 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
         case LeaseState.ACTIVE if lease.over_time:
             return [*where, ", its time is over: stays until somebody asks", checked]
         case LeaseState.ACTIVE:
-            return [*where, " ", until_words(lease.terms.length, policy, lease.end) if lease.end else "", checked]
+            ends = until_words(lease.terms.length, policy, lease.end) if lease.end else ""
+            return [*where, " ", ends, moved_tail(view, lease, part or card.name), checked]
         case LeaseState.RETURNING:
             back = back_words(view.books, lease)
             out = comes_out_tail(view.books, view.seen, lease, view.now, policy)
@@ -459,6 +460,14 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
             return ["on its way to ", *where, held_up_words(view.books, lease), starts_by(lease, policy)]
         case _:
             return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
+
+
+def moved_tail(view: View, lease: Lease, slot: SlotId) -> str:
+    """That its machine is on another host than a card that it has, to put behind it; "" it is not."""
+    if lease.state is not LeaseState.ACTIVE or slot not in away(view.sight, lease):
+        return ""
+    host = tidy(view.sight.host_name(lease.machine)) or "another host"
+    return f", not in it now: {machine_word(view.books, lease.machine)} was moved to {host}"
 
 
 def starts_by(lease: Lease, policy: Policy) -> list[Part]:

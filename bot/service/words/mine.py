@@ -22,6 +22,7 @@ from bot.service.words.board import (
     goes_back,
     held_up_words,
     line_lines,
+    moved_tail,
     on_the_way,
     paused_line,
     request_button,
@@ -170,7 +171,9 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
         case LeaseState.ACTIVE if lease.over_time:
             return [": your time is over, nobody waits, it stays for now"]
         case LeaseState.ACTIVE:
-            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end), doing_tail(scene, lease)]
+            doing = doing_tail(scene, lease)
+            moved = next((tail for s in lease.slots if (tail := moved_tail(view, lease, s))), "")
+            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end), moved or doing]
         case LeaseState.RETURNING:
             told = lease.reason if lease.ended_by != lease.person and lease.reason != "given back" else ""
             why: list[Part] = [": ", said(told, 160)] if told else []

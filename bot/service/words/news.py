@@ -14,7 +14,16 @@ from bot.domain.model import Books
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.service.ports import Reply
-from bot.service.words import by_hand, news_cards, news_idle, news_inside, news_line, news_machines, news_people
+from bot.service.words import (
+    by_hand,
+    news_cards,
+    news_idle,
+    news_inside,
+    news_line,
+    news_machines,
+    news_people,
+    news_renumbered,
+)
 from bot.service.words.levels import at_level
 from bot.service.words.telling import Telling
 
@@ -73,6 +82,8 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.SEEN_TO: news_machines.seen_to,
     NewsKind.ON_AGAIN: news_machines.on_again,
     NewsKind.MOVED_AWAY: news_cards.moved_away,
+    NewsKind.RENUMBERED: news_renumbered.renumbered,
+    NewsKind.WHICH_CARD: news_renumbered.which_card,
     NewsKind.HOST_AWAY: news_machines.host_away,
     NewsKind.VCENTER_BACK: news_machines.vcenter_back,
     NewsKind.NOTE_REFUSED: news_machines.note_refused,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain import away
 from bot.domain.leases import keep_offered
 from bot.domain.model import (
     BOT,
@@ -42,6 +43,7 @@ from bot.service.words.common import (
     because,
     button,
     by_number,
+    card_s,
     clock_words,
     command,
     head,
@@ -57,6 +59,7 @@ from bot.service.words.common import (
     say,
     slots_of,
     soonest_words,
+    tidy,
     usable,
     wanted,
 )
@@ -104,6 +107,7 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
     what_for = because(request.because, "For: ") if request is not None else None
     return say(
         *_stands(scene, reader, lease),
+        *_moved_away(scene, lease),
         *inside_lines(scene, lease, reader, card),
         asked,
         what_for,
@@ -111,6 +115,24 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
         *standing_still(scene),
         buttons=_lease_buttons(scene, lease, lease.person == reader),
     )
+
+
+def _moved_away(scene: Scene, lease: Lease) -> list[LineOf]:
+    """That its machine is on another host than its cards, and what would help."""
+    sight = View(scene.books, scene.seen, scene.now).sight
+    slots = sorted(away.away(sight, lease), key=by_number) if lease.state is LeaseState.ACTIVE else []
+    if not slots:
+        return []
+    vm, one = machine_word(scene.books, lease.machine), len(slots) == 1
+    host = sight.card(slots[0]).host_name
+    back = command(scene.policy, f"release {label_ref(lease.label)}")
+    return [
+        ln(tidy(away.words(scene.books, sight, lease, slots), 200), f": {'it cannot work' if one else 'they cannot work'} there."),
+        ln(
+            f"{'It stays' if one else 'They stay'} lent to {vm}. What helps: an admin moves {vm} back to {host}; or give ",
+            f"{it_them(len(slots))} back, and ask anew for what {vm} can have there: ", back, ".",
+        ),
+    ]  # fmt: skip
 
 
 def _where(scene: Scene, lease: Lease) -> LineOf | None:
@@ -306,7 +328,9 @@ def _why_request(scene: Scene, reader: PersonId, request: Request) -> Reply:
         promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
         worst_line(scene.promises.get(request.number)) if request.rest is None else None,
         too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
-        ln(f"{request.count} cards together: nobody passes while they are gathered.") if request.count > 1 else None,
+        ln(f"{request.count} {card_s(2, request.kind)} together: nobody passes while they are gathered.")
+        if request.count > 1
+        else None,
         None if _stranded(request) else _window_line(scene, request, machine),
         *standing_still(scene),
         buttons=_request_buttons(scene, request, machine) if mine else (QUEUE, MINE),
@@ -366,13 +390,13 @@ def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
                 _capital(who),
                 " passed the last offer, so I do not ask again",
                 until,
-                " unless another card comes up. The place is kept.",
+                f" unless another {card_s(1, request.kind)} comes up. The place is kept.",
             )
         case RestWhy.SILENT:
             return ln(
                 "The last offer was not answered, so I do not ask again",
                 until,
-                " unless another card comes up. The place is kept.",
+                f" unless another {card_s(1, request.kind)} comes up. The place is kept.",
             )
         case RestWhy.STILL_WANTED:
             return ln(

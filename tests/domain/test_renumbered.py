@@ -1,0 +1,183 @@
+"""A host is restarted and shows its cards at other addresses: they keep their names and what they are lent for, machines get the new addresses,
+and where nobody can tell which card is which, nothing is lost, nothing is lent, and an admin is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain import renumbered
+from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.model import CallKind, LeaseState, Outcome, Power, Seen, SeenCard
+from bot.domain.moves import Order
+from bot.domain.news import ADMINS, NewsKind
+from tests.domain.world import PCI, World
+
+LOOKS, HOUR = timedelta(minutes=1), timedelta(hours=1)
+UP = tuple(f"0000:{int(p[5:7], 16) + 1:02x}:00.0" for p in PCI)
+
+
+class Renumbering(World):
+    """Its host can be restarted with its cards at other addresses."""
+
+    def __init__(self) -> None:
+        self.shown: tuple[str, ...] = PCI
+        super().__init__()
+
+    def look(self) -> Seen | None:
+        seen = super().look()
+        if seen is None:
+            return None
+        host = seen.hosts[0]
+        bound = {pci: uuid for pci, uuid in host.bound.items() if pci in self.shown}
+        cards = tuple(SeenCard(p, "10de:1eb8", "Tesla T4", True) for p in self.shown)
+        return replace(seen, hosts=(replace(host, cards=cards, bound=bound),))
+
+    def _carry_out(self, order: Order) -> Outcome:
+        """vCenter starts nothing whose settings name what is not there."""
+        vm = next(v for v in self.vms.values() if v.uuid == order.machine)
+        if order.kind is CallKind.POWER_ON:
+            assert vm.cards <= set(self.shown), f"{vm.name} cannot be started with {vm.cards}"
+        return super()._carry_out(order)
+
+    def restart_host(self, shown: tuple[str, ...]) -> None:
+        """All its machines lose their power, and those with a stale address do not come back."""
+        for vm in self.vms.values():
+            if vm.power is Power.ON:
+                self.switch(vm.name, Power.OFF)
+        self.shown = shown
+        for vm in self.vms.values():
+            if vm.cards <= set(shown):
+                self.switch(vm.name, Power.ON)
+
+
+def lent(world: Renumbering) -> None:
+    """T4-1 to bob in vm-r, T4-2 and T4-3 to ada in vm-python."""
+    world.give("vm-r", ("T4-1",), "for 3d")
+    world.give("vm-python", ("T4-2", "T4-3"), "for 3d")
+
+
+def states(world: Renumbering) -> dict[str, tuple[LeaseState, tuple[str, ...]]]:
+    return {x.machine.removeprefix("uuid-"): (x.state, x.slots) for x in world.books.leases.values()}
+
+
+def test_all_at_new_addresses_are_the_same_cards_and_go_on() -> None:
+    world = Renumbering()
+    lent(world)
+    ends = {x.label: (x.active_since, x.end) for x in world.books.leases.values()}
+    world.restart_host(UP)
+    world.pass_time(LOOKS)
+    assert {c.name: c.pci for c in world.books.cards.values()} == dict(
+        zip(("T4-1", "T4-2", "T4-3", "T4-4"), UP, strict=True)
+    )
+    world.pass_time(2 * LOOKS)
+    assert world.vms["vm-r"].cards == {UP[0]} and world.vms["vm-python"].cards == {UP[1], UP[2]}
+    for vm in ("vm-r", "vm-python"):
+        world.switch(vm, Power.ON)
+    world.pass_time(5 * LOOKS)
+    assert states(world) == {"vm-r": (LeaseState.ACTIVE, ("T4-1",)), "vm-python": (LeaseState.ACTIVE, ("T4-2", "T4-3"))}
+    assert {x.label: (x.active_since, x.end) for x in world.books.leases.values()} == ends, "its time went on"
+    assert [n.to for n in world.told(NewsKind.RENUMBERED) if n.lease is None] == [ADMINS]
+    assert {n.to for n in world.told(NewsKind.RENUMBERED) if n.lease is not None} == {"ada", "bob"}
+    assert not world.told(NewsKind.FAILED) and not any(c.was or c.aside for c in world.books.cards.values())
+
+
+def test_nobody_names_new_addresses_and_takes_none_for_lost_at_the_first_look() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host(UP)
+    world.round()
+    assert len(world.books.cards) == 4 and not any(c.aside for c in world.books.cards.values())
+
+
+SHIFTED = (*PCI[1:], "0000:d8:00.0")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [SHIFTED, (*PCI[1:], "0000:d8:00.0", "0000:d9:00.0"), UP[:3], (*UP, "0000:d8:00.0")],
+    ids=["overlapping", "one in, one moved", "one fewer", "one more"],
+)
+def test_what_cannot_be_told_is_asked_and_nothing_is_lost_or_lent(shown: tuple[str, ...]) -> None:
+    world = Renumbering()
+    lent(world)
+    before = states(world)
+    world.restart_host(shown)
+    world.request("carol", "vm-train", 1, None, "for 2h")
+    world.pass_time(HOUR / 2)
+    assert states(world) | {"vm-train": None} == before | {"vm-train": None}
+    known = {c.pci for c in world.books.cards.values()}
+    assert known == set(PCI), "none was named"
+    asked = [n for n in world.told(NewsKind.WHICH_CARD) if n.to == ADMINS]
+    assert len(asked) == 1 and "0000:3b:00.0" in asked[0].reason
+    assert "bob" in {n.to for n in world.told(NewsKind.WHICH_CARD)}
+    lost = {c.pci for c in world.books.cards.values()} - set(shown)
+    for lease in world.books.leases.values():
+        if lease.machine == "uuid-vm-train" and lease.state in OPEN_LEASE:
+            assert not {world.card(s).pci for s in lease.slots} & lost
+
+
+def test_an_admin_says_that_they_are_the_same_and_it_heals() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host(SHIFTED)
+    world.pass_time(3 * LOOKS)
+    world.do(
+        lambda d: [
+            renumbered.follow(d, r.pairs, "dana")
+            for r in renumbered.open_riddles(d, world.look(), ("lab", "host-1"), world.policy)
+        ]
+    )
+    world.pass_time(3 * LOOKS)
+    assert world.card("T4-1").pci == "0000:d8:00.0" and world.vms["vm-r"].cards == {"0000:d8:00.0"}
+    world.switch("vm-r", Power.ON)
+    world.pass_time(5 * LOOKS)
+    assert states(world)["vm-r"] == (LeaseState.ACTIVE, ("T4-1",))
+
+
+def test_an_admin_says_that_they_are_others_and_what_is_gone_is_lost() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host(SHIFTED)
+    world.pass_time(3 * LOOKS)
+    world.do(
+        lambda d: [
+            renumbered.others(d, r, "dana")
+            for r in renumbered.open_riddles(d, world.look(), ("lab", "host-1"), world.policy)
+        ]
+    )
+    world.pass_time(3 * LOOKS)
+    assert world.card("T4-5").pci == "0000:d8:00.0" and states(world)["vm-r"][0] is LeaseState.FAILED
+
+
+def test_what_was_given_back_comes_out_by_its_old_address() -> None:
+    world = Renumbering()
+    lent(world)
+    label = next(x.label for x in world.books.leases.values() if x.machine == "uuid-vm-r")
+    world.release("bob", label)
+    world.restart_host(UP)
+    world.pass_time(5 * LOOKS)
+    assert world.vms["vm-r"].cards == set() and states(world)["vm-r"][0] is LeaseState.ENDED
+
+
+def test_a_machine_that_an_admin_put_right_by_hand_just_goes_on() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host(UP)
+    world.vms["vm-r"].cards = {UP[0]}
+    world.switch("vm-r", Power.ON)
+    world.pass_time(5 * LOOKS)
+    assert states(world)["vm-r"] == (LeaseState.ACTIVE, ("T4-1",))
+    assert "bob" not in {n.to for n in world.told(NewsKind.RENUMBERED)}
+
+
+def test_a_card_that_was_gone_before_is_no_part_of_it() -> None:
+    world = Renumbering()
+    world.give("vm-r", ("T4-1",), "for 3d")
+    world.shown = PCI[:3]
+    world.pass_time(5 * LOOKS)
+    world.restart_host(UP[:3])
+    world.pass_time(5 * LOOKS)
+    assert [world.card(f"T4-{n}").pci for n in (1, 2, 3)] == list(UP[:3]) and len(world.books.cards) == 4
