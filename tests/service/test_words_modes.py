@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,15 +14,22 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     Mode,
+    MoveState,
+    Offer,
     Person,
     Power,
+    RequestState,
     Seen,
     SeenCard,
     SeenHost,
     SeenMachine,
     Turn,
     Vgpu,
+    Wish,
+    Work,
 )
+from bot.domain.news import News, NewsKind
+from bot.domain.promises import Promise
 from bot.service import words
 from bot.service.ports import Reply
 from bot.service.words.board import any_free, free_cards
@@ -269,3 +277,26 @@ def test_a_part_that_is_kept_for_who_is_asked() -> None:
     offered = replace(w.OFFERED, kind=HALF, machine=R1.uuid)
     line = line_of("T4-5", board(offered, Hold("T4-5.1", Turn.HAS, "12")))
     assert line == "as 8 GB vGPUs: 1 of 2 taken: kept for bob · vm-r1 · 1 free"
+
+
+def test_sentences_about_a_part_say_what_it_is() -> None:
+    """Not "card", which would be all of it: in an offer, an answer, a question, and the message of a restart."""
+    asked = w.request(kind=HALF)
+    offered = replace(asked, state=RequestState.OFFERED, offer=Offer(w.NOW, w.NOW + w.H, None))
+    put = half("12", w.BOB, machine=w.R, state=LeaseState.RESERVED)
+    now = w.agreement(label="12", now=True)
+    move = w.move(MoveState.PROVING, wishes=(Wish(Work.PUT, "12", "T4-5.1"),), on_at=w.NOW)
+    books = w.books(SHARED, put, now, asked)
+    scene = replace(w.scene(SHARED, asked, now), promises={12: Promise(w.NOW + w.H, None, "returning")})
+    news = [
+        News(NewsKind.OFFER, w.BOB.id, request=offered, machine=w.R, until=w.NOW + w.H),
+        News(NewsKind.OFFER_OVER, w.BOB.id, request=offered, machine=w.R, until=w.NOW + w.H, reason="passed"),
+        News(NewsKind.UNDONE, w.BOB.id, lease=put, machine=w.R, move=move, reason="no"),
+        News(NewsKind.NUDGE, w.ADA.id, lease=half(), machine=w.PYTHON, slots=("T4-5.1",), watches=(w.watch("T4-5.1"),)),
+    ]
+    said = [w.text(replace(words.news(item, books, w.NOW, w.POLICY), buttons=())) for item in news]
+    said.append(w.text(words.move_message(move, books, w.NOW, w.POLICY)))
+    said.append(w.text(replace(words.passed(scene, asked), buttons=())))
+    said.append(w.text(replace(words.agreed(scene, now), buttons=())))
+    for text in said:
+        assert "8 GB vGPU" in text and not re.search(r"\b[Cc]ards?\b", text), text

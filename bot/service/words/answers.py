@@ -226,7 +226,7 @@ def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> Li
         Bold("That is likely too late:"),
         " you want it until ",
         When(until),
-        ". Without a card by then you leave the line. Longer: ",
+        f". Without {'one' if request.count == 1 else 'them'} by then you leave the line. Longer: ",
         command(
             scene.policy,
             f"request{on_machine(scene.books.machines.get(request.machine))} until {_later(scene, promise.likely)}",
@@ -284,7 +284,7 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     if is_off(scene, request):
         return [
             ln(
-                f"{vm} is off, so nothing restarts: the {card_s(request.count)} {'goes' if request.count == 1 else 'go'} in, {'is' if request.count == 1 else 'are'} ",
+                f"{vm} is off, so nothing restarts: the {card_s(request.count, request.kind)} {'goes' if request.count == 1 else 'go'} in, {'is' if request.count == 1 else 'are'} ",
                 end,
                 f", and {vm} is left off.",
             )
@@ -410,7 +410,9 @@ def agreed_when(scene: Scene, agreed: Agreement, promise: Promise | None = None,
     coming = any(h.label == agreed.label and h.turn is Turn.NEXT for h in scene.books.holds)
     request = scene.books.requests.get(int(agreed.label)) if agreed.label.isdecimal() else None
     count = request.count if request is not None else 1
-    words = now_words(agreed, scene.policy, count if waits or coming else 0)
+    lease = scene.books.leases.get(agreed.label)
+    kind = request.kind if request is not None else lease.kind if lease is not None else ""
+    words = now_words(agreed, scene.policy, count if waits or coming else 0, kind)
     machine = scene.books.machines.get(agreed.machine)
     others = _beside(scene, agreed, label or agreed.label)
     return both_words(agreed, others, scene.now, machine, scene.policy, words)
@@ -434,7 +436,7 @@ def _too_early(agreed: Agreement, promise: Promise | None) -> str:
     """A named time that is over before a card is likely is no use, and is said to be so."""
     if agreed.window is None or agreed.now or promise is None or promise.likely is None:
         return ""
-    return "That is likely too early for this card; then I ask again." if agreed.window.end <= promise.likely else ""
+    return "That is likely too early for it; then I ask again." if agreed.window.end <= promise.likely else ""
 
 
 def is_off(scene: Scene, request: Request) -> bool:
@@ -620,9 +622,9 @@ def passed(scene: Scene, request: Request) -> Reply:
     n = request.count
     return say(
         head(f"Passed. You keep your place for {wanted(request)}."),
-        ln("The next in line is asked. I ask you again when another card comes up", until, ".")
+        ln(f"The next in line is asked. I ask you again when another {card_s(1, request.kind)} comes up", until, ".")
         if _others(scene, request)
-        else ln("Nobody else is in line. I ask you again when another card comes up", until, "."),
+        else ln(f"Nobody else is in line. I ask you again when another {card_s(1, request.kind)} comes up", until, "."),
         ln(f"Changed your mind? While nobody took {it_them(n)}, {it_they(n)} can still be yours."),
         buttons=(
             button(f"Take {it_them(n)} after all", f"accept #{request.number} now"),

@@ -18,6 +18,7 @@ from bot.service.words.common import (
     Part,
     Scene,
     button,
+    card_s,
     clock_words,
     command,
     count_of,
@@ -46,6 +47,7 @@ from bot.service.words.common import (
     window_words,
 )
 from bot.service.words.hindrances import hindrances, in_the_way
+from bot.service.words.kinds import size_words
 from bot.service.words.levels import BY_HAND, i_say_so, next_night, watching
 from bot.service.words.news_line import give_buttons
 
@@ -166,7 +168,11 @@ def _too_early(scene: Scene, agreement: Agreement) -> LineOf | None:
         return None
     if agreement.window.end > promise.likely:
         return None
-    return ln("A card is likely only by ", When(promise.likely), ", after that time. Then I ask again.")
+    request = scene.books.requests.get(int(agreement.label))
+    what = (
+        f"The {card_s(request.count, request.kind)}" if request is not None and size_words(request.kind) else "A card"
+    )
+    return ln(f"{what} is likely only by ", When(promise.likely), ", after that time. Then I ask again.")
 
 
 def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Reply:

@@ -36,7 +36,7 @@ from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.visible import visible
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
-from bot.service.words.kinds import attributive, counted
+from bot.service.words.kinds import attributive, counted, size_words
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -150,9 +150,9 @@ def count_of(number: int, word: str, many: str = "") -> str:
     return f"{number} {word if number == 1 else many or word + 's'}"
 
 
-def card_s(number: int) -> str:
-    """``card`` or ``cards``."""
-    return "card" if number == 1 else "cards"
+def card_s(number: int, kind: str = "") -> str:
+    """``card`` or ``cards``; of a part what it is: ``8 GB vGPU``. ``kind``: of what is meant; "" not known, or of several kinds."""
+    return attributive(kind, number) if size_words(kind) else "card" if number == 1 else "cards"
 
 
 def it_is(number: int) -> str:
@@ -472,14 +472,15 @@ def also_words(agreement: Agreement) -> str:
     return busy + (", switched off hard if it does not shut down" if agreement.hard else "")
 
 
-def now_words(agreement: Agreement, policy: Policy, waits: int) -> list[Part]:
+def now_words(agreement: Agreement, policy: Policy, waits: int, kind: str = "") -> list[Part]:
     """When an agreement lets the machine restart, to who just said it: what "now" means is said.
 
     :param waits: how many cards it is for, if any of them is still to come; 0 all are there
+    :param kind: of them
     """
     if agreement.now and waits:
         begins = f", beginning within {span_of(policy.now_within)}{also_words(agreement)}"
-        return [f"as soon as the {card_s(waits)} {'is' if waits == 1 else 'are'} there{begins}"]
+        return [f"as soon as the {card_s(waits, kind)} {'is' if waits == 1 else 'are'} there{begins}"]
     return ["now, " if agreement.now and agreement.window is not None else "", window_words(agreement)]
 
 

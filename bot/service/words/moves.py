@@ -495,7 +495,7 @@ def _waits(
         case MoveState.STARTING:
             return [ln(f"⏳ {vm} is starting."), trouble]
         case MoveState.PROVING:
-            return _proof(move, vm, policy)
+            return _proof(move, books, vm, policy)
         case MoveState.UNDOING:
             return [
                 _reason(move),
@@ -549,15 +549,17 @@ def _reason(move: Move) -> LineOf | None:
     return None if told else because(move.reason)
 
 
-def _proof(move: Move, vm: str, policy: Policy) -> list[LineOf | None]:
+def _proof(move: Move, books: Books, vm: str, policy: Policy) -> list[LineOf | None]:
     until = (move.on_at or move.changed) + policy.seen_in_guest
     put = sum(w.work is Work.PUT for w in move.wishes)
+    kinds = {lease.kind for w in move.wishes if w.work is Work.PUT and (lease := books.leases.get(w.label)) is not None}
+    card = card_s(put, kinds.pop() if len(kinds) == 1 else "")
     if not put:
         return [ln(f"⏳ {vm} is on; I wait until ", When(until), " for a word from inside.")]
     return [
-        ln(f"⏳ {vm} is on. I wait until ", When(until), f" for a word from inside that it sees the {card_s(put)}."),
+        ln(f"⏳ {vm} is on. I wait until ", When(until), f" for a word from inside that it sees the {card}."),
         ln(
-            f"If it does not, the {card_s(put)} {'stays' if put == 1 else 'stay'} in for its owner to look at; {vm} is not restarted unasked."
+            f"If it does not, the {card} {'stays' if put == 1 else 'stay'} in for its owner to look at; {vm} is not restarted unasked."
         ),
     ]
 

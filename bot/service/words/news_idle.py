@@ -19,6 +19,7 @@ from bot.service.words.common import (
     Part,
     because,
     button,
+    card_s,
     head,
     listed,
     ln,
@@ -50,7 +51,9 @@ def nudge(t: Telling) -> Reply:
     must = [first, *_bars(t, watches), _waits(t), _next(t, watches, asked)]
     may: list[LineOf | None] = [
         ln(*_blank(_sentences(t, watches, device))),
-        ln("I see the card, not your plans.") if not again and not t.many else None,
+        ln(f"I see the {card_s(1, t.lease.kind if t.lease is not None else '')}, not your plans.")
+        if not again and not t.many
+        else None,
         *evidence.hints(device, t.vm),
     ]
     return say(*_fitting(must, may), buttons=_answers(t) if not t.public else ())
@@ -66,7 +69,8 @@ def watches_of(t: Telling) -> list[Watch]:
 def _cards(t: Telling) -> list[Part]:
     if not t.slots:
         return ["A card"] if not t.many else ["Cards"]
-    return ["Cards " if t.many else "Card ", slots_of(t.slots)]
+    kind = card_s(len(t.slots), t.lease.kind if t.lease is not None else "")
+    return [kind[:1].upper() + kind[1:], " ", slots_of(t.slots)]
 
 
 def _since(t: Telling, watches: list[Watch]) -> list[Part]:

@@ -101,7 +101,7 @@ def offer(t: Telling) -> Reply:
         if there
         else None,
         ln(
-            f"It is off for {t.usual}, and comes back with the {card_s(request.count)}. What runs there ends: save first."
+            f"It is off for {t.usual}, and comes back with the {card_s(request.count, request.kind)}. What runs there ends: save first."
         ),
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), "."),
@@ -173,7 +173,7 @@ def offer_over(t: Telling) -> Reply:
     return say(
         first,
         ln(
-            "I ask you again when the next card comes up, or after ",
+            f"I ask you again when the next {card_s(1, t.request.kind if t.request is not None else '')} comes up, or after ",
             When(rests),
             ". Wanted sooner? Say ",
             command(t.policy, f"accept{t.ref}"),
@@ -298,7 +298,7 @@ def _restarts(t: Telling) -> LineOf:
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
     waits = len(t.slots) if agreed.now and _on_its_way(t) is not None else 0
-    when = _with_quiet(t, agreed, now_words(agreed, t.policy, waits))
+    when = _with_quiet(t, agreed, now_words(agreed, t.policy, waits, t.lease.kind if t.lease is not None else ""))
     return ln(f"{t.vm} restarts once ({t.usual}): ", when, ". I say so before.")
 
 
@@ -358,7 +358,7 @@ def _settled(t: Telling) -> list[Part]:
             who: list[Part] = [", agreed by ", t.named(by)] if by != BOT else [", agreed when the lending began"]
             coming = t.item.agreement.now and lease.state is LeaseState.RESERVED and _on_its_way(t) is not None
             waits = len(t.slots) if coming else 0
-            when = _with_quiet(t, t.item.agreement, now_words(t.item.agreement, t.policy, waits))
+            when = _with_quiet(t, t.item.agreement, now_words(t.item.agreement, t.policy, waits, lease.kind))
             return [f"{t.vm} may restart ", when, who]
         case LeaseState.MOVING:
             return [t.cards, f" {go} into {t.vm}"]

@@ -440,7 +440,9 @@ def undone(t: Telling) -> Reply:
             if t.item.until is not None
             else [f" for {span_of(t.policy.reserved_free)} once {it_is(len(lease.slots))} free"]
         )
-        reserved = f"The {card_s(len(lease.slots))} {'stays' if len(lease.slots) == 1 else 'stay'} reserved for "
+        reserved = (
+            f"The {card_s(len(lease.slots), lease.kind)} {'stays' if len(lease.slots) == 1 else 'stay'} reserved for "
+        )
         meant = sorted({w.slot for w in (m.wishes if m is not None else ()) if w.label == lease.label})
         if meant and not set(meant) & set(lease.slots):
             one = len(lease.slots) == 1
