@@ -573,7 +573,9 @@ def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> l
     if agreed[0].now:  # by the clock it would be another time in each round, while a card is still to come
         coming = any(h.label == lease.label and h.turn is Turn.NEXT for h in books.holds)
         many = len(lease.slots)
-        there = f"as soon as {'all ' if many > 1 else 'the '}{card_s(many, lease.kind)} {'are' if many > 1 else 'is'} there"
+        there = (
+            f"as soon as {'all ' if many > 1 else 'the '}{card_s(many, lease.kind)} {'are' if many > 1 else 'is'} there"
+        )
         return [", restarts ", there if coming else "now"]
     machine = books.machines.get(lease.machine)
     words = next_words(agreed[0], machine, now, policy, public=True)
