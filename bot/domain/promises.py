@@ -19,7 +19,7 @@ from typing import Protocol
 
 from bot.domain import blackouts, hours, windows
 from bot.domain.carrying import carries
-from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import (
     Agreement,
     AgreementState,
@@ -270,9 +270,10 @@ class _Play:
             )
             return sorted(held, key=_by_time)
         taken, rest = free[: other.count], free[other.count :]
-        start = max(self.now, *(f.likely for f in taken))
+        start = max(self.now, *(f.likely for f in taken)) + self._usual(other.machine)
         end = self._end(other, start)
-        again = [_Free(end, end, f.slot, "behind", other.person, end) for f in taken]
+        out = self._out(other.machine, end)
+        again = [_Free(out, out, f.slot, "behind", other.person, end) for f in taken]
         return sorted(rest + again, key=_by_time)
 
     def _serve_worst(self, free: list[datetime], other: Request) -> list[datetime]:
@@ -316,9 +317,10 @@ class _Play:
         lease = self.books.leases.get(label)
         if lease is None:  # an offer: whoever has it stands in the line
             return free
-        end = end_of(lease.terms.length, free.likely, self.zone_of(lease.person), self.policy)
+        starts = free.likely + self._usual(lease.machine)
+        end = end_of(lease.terms.length, starts, self.zone_of(lease.person), self.policy)
         worst = self._back(lease.terms.length, self._starts(free.latest), lease.person)
-        return _Free(end, worst, free.slot, "behind", lease.person, end)
+        return _Free(self._out(lease.machine, end), worst, free.slot, "behind", lease.person, end)
 
     def _of(self, label: str, slot: SlotId) -> _Free | None:
         """When the slot that a label has is expected back."""
@@ -333,14 +335,28 @@ class _Play:
         zone = self.zone_of(lease.person)
         if lease.state is LeaseState.ACTIVE and lease.end is not None:
             cause = "own_end" if lease.end > self.now else "over_time"
-            likely = max(lease.end, self.now)
-            longer = likely + (timedelta(0) if lease.extended else self.policy.extend_waiting)
+            ended = max(lease.end, self.now)
+            likely = self._out(lease.machine, ended, lease.label)
+            longer = ended + (timedelta(0) if lease.extended else self.policy.extend_waiting)
             return _Free(likely, self._night(self._quiet(longer), zone), slot, cause, lease.person, lease.end)
-        end = end_of(lease.terms.length, self.now, zone, self.policy)
+        end = end_of(lease.terms.length, self.now + self._usual(lease.machine), zone, self.policy)
         cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
         start = self.now if lease.state is LeaseState.MOVING else lease.free_since or self.now
         worst = self._back(lease.terms.length, self._starts(start), lease.person)
-        return _Free(end, worst, slot, cause, lease.person, end)
+        return _Free(self._out(lease.machine, end), worst, slot, cause, lease.person, end)
+
+    def _usual(self, uuid: MachineId) -> timedelta:
+        """How long a restart of a machine usually takes."""
+        machine = self.books.machines.get(uuid)
+        return windows.usual(machine, self.policy) if machine else self.policy.usual_first
+
+    def _out(self, uuid: MachineId, end: datetime, label: str = "") -> datetime:
+        """When what a machine has is likely out of it after an end: in the next time that is agreed for it, else as soon as it was announced;
+        no restart begins unannounced, and one takes its time."""
+        usual, mine = self._usual(uuid), self._agreed(uuid, label) if label else []
+        found = windows.next_window([a for a in mine if not a.now], uuid, end, usual, self.policy)
+        begins = max(end + self.policy.last_call, found[1].start if found is not None else end)
+        return (blackouts.first(self.policy, begins, usual) or begins) + usual
 
     def _returning(self, lease: Lease, slot: SlotId) -> _Free:
         """It is on its way back: in a window that is agreed, at worst in the night that the terms give."""
@@ -356,8 +372,15 @@ class _Play:
             night = windows.usable_night(at, zone, self.policy, usual)
             return _Free(night.start, worst, slot, "returning", lease.person, night.end)
         start = found[1].start
-        likely = max(self.now, start) + usual
+        likely = max(self.now + self._announces(lease.machine, found[0]), start) + usual
         return _Free(likely, max(worst, likely), slot, "returning", lease.person, start)
+
+    def _announces(self, machine: MachineId, agreement: Agreement) -> timedelta:
+        """How long before a restart it is announced; none is due any more once that was done, or it was begun."""
+        moves = (m for m in self.books.moves.values() if m.machine == machine and m.state in OPEN_MOVE)
+        if any((m.announced is not None and m.announced <= self.now) or m.shutdown_at is not None for m in moves):
+            return timedelta(0)
+        return self.policy.last_call_now if agreement.now else self.policy.last_call
 
     def _agreed(self, machine: MachineId, label: str) -> list[Agreement]:
         """The open agreements that may serve a label."""
@@ -398,7 +421,8 @@ class _Play:
         mine = [a for a in self._agreed(request.machine, str(request.number)) if not a.now and not a.when_done]
         found = windows.next_window(mine, request.machine, free, usual, self.policy)
         later = found is not None and not self._asks_at_once(request)
-        begins = max(free, found[1].start if found is not None and later else free)
+        announced = max(free, self.now) + self.policy.last_call
+        begins = max(announced, found[1].start) if found is not None and later else free
         return (blackouts.first(self.policy, begins, usual) or begins) + usual
 
     def _asks_at_once(self, request: Request) -> bool:
