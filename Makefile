@@ -56,11 +56,12 @@ check: $(READY)
 test: check
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# How long tests are given out is in tests/turns.py.
 test-long: $(READY)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m long --durations=10 $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m long --durations=10 $(ARGS)
 
 soak: $(READY)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist load -m "long or soak" --durations=10 $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "long or soak" --durations=10 $(ARGS)
 
 # Each in a folder of .tools; what is there already stays.
 tools:

@@ -4,12 +4,13 @@ Rooms bring their own builders and servers in the conftest of their folder; only
 """
 
 import os
-from itertools import chain, groupby, zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests import turns
 from tests.histories import tally
 from tests.needs import ASKED
 
@@ -21,18 +22,17 @@ settings.load_profile("gpubot")
 os.environ["MPLBACKEND"] = "Agg"
 
 
-WAITING = ("story", "guest", "edges", "local")
-"""Rooms whose tests mostly wait for processes and clocks; the others only reckon."""
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files of the waiting rooms come first, one of each room in turn: no worker is left alone with a long one at the end, and not all
-    start their processes at once."""
-    files = {path: list(tests) for path, tests in groupby(items, lambda item: item.path)}
-    rooms = [[path for path in files if path.parent.name == room] for room in WAITING]
-    first = [path for turn in zip_longest(*rooms) for path in turn if path is not None]
-    items[:] = chain.from_iterable(files[path] for path in dict.fromkeys([*first, *files]))
+    """What takes long begins first."""
+    long = any(item.get_closest_marker(name) is not None for item in items for name in ("long", "soak"))
+    items[:] = turns.longest_first(items) if long else turns.files_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> turns.OneByOne | None:
+    """How tests are given out in ``make test-long``."""
+    return turns.OneByOne(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture(autouse=True)
