@@ -20,6 +20,7 @@ tools)
     echo "what tools said"
     exit "$TOOLS" ;;
 test) : > "$HOME/gate"; exit "$TEST" ;;
+setup) : > "$HOME/installing" ;;
 test-long) exit "$LONG" ;;
 esac
 """
@@ -61,6 +62,19 @@ def test_all_three_parts_are_run_and_the_last_one_with_more_at_once(tree: Path) 
     assert ran.returncode == 0, ran.stderr
     assert sorted(made[:2]) == ["make test", "make tools"] and made[2:] == ["make test-long JOBS=4"]
     assert "what tools said" in ran.stdout
+
+
+def test_the_environment_is_made_while_programs_are_installed(tree: Path) -> None:
+    """What is installed ends only when it is made."""
+    programs = tree.parent / "bin"
+    (programs / "debootstrap").unlink()
+    (programs / "apt-get").write_text('#!/bin/sh\ncase "$*" in *install*) read -r _ < "$HOME/installing" ;; esac\nexit 0\n')
+    os.mkfifo(tree.parent / "installing")
+    ran, made = run(tree)
+    assert ran.returncode == 0, ran.stderr
+    assert (
+        "installing debootstrap\n" in ran.stdout and made[0] == "make setup" and made[3:] == ["make test-long JOBS=4"]
+    )
 
 
 def test_tools_that_cannot_be_made_fail_it_with_their_log(tree: Path) -> None:
