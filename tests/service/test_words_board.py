@@ -122,7 +122,7 @@ def test_the_line_in_order_with_times_and_rests() -> None:
         board(w.request(), rests, early, w.lease(), w.lease("8", w.CAROL, w.TRAIN, ("T4-2", "T4-3")), RESTING)
     )
     waiting = [x for x in said.split("\n") if x[:2] in ("1.", "2.", "3.")]
-    assert waiting[0].startswith("1. ada · 1 T4 for vm-python, likely by tomorrow 18:05")
+    assert waiting[0].startswith("1. ada · 1 T4 for vm-python, likely by tomorrow 18:20")
     assert waiting[1].startswith("2. bob · 1 T4 for vm-r, likely by")
     assert waiting[2] == "3. carol · 1 T4 for vm-train, rests until today 18:40 and keeps the place"
 
