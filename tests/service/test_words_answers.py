@@ -60,7 +60,7 @@ def test_a_request_that_waits_is_told_its_place_times_fact_restart_terms_and_ask
     asked = w.request(asked=w.NOW)
     said = w.text(words.requested(w.scene(asked, *BUSY), asked))
     assert said.startswith("You are first in line for 1 T4 on vm-r (#12).")
-    assert "Likely by tomorrow 18:06, at the latest" in said and "ada's time ends tomorrow 18:00" in said
+    assert "Likely by tomorrow 18:21, at the latest" in said and "ada's time ends tomorrow 18:00" in said
     assert "vm-r restarts once (about 6 min)" in said and "Terms:" in said
     assert "May I restart vm-r when it is your turn?" in said
 
@@ -367,6 +367,8 @@ EVERY: dict[str, Callable[[words.Scene], Reply]] = {
     "forced": lambda s: words.forced(s, w.RETURNING, "the demo needs it"),
     "forced request": lambda s: words.forced(s, w.request(), "x"),
     "drained": lambda s: words.drained(s, [replace(c, aside=w.RESTED) for c in w.cards().values()]),
+    "numbered": lambda s: words.numbered(s, [w.cards()["T4-1"], w.cards()["T4-2"]], gone=False),
+    "numbered gone": lambda s: words.numbered(s, [w.cards()["T4-1"]], gone=True),
     "undrained": lambda s: words.undrained(s, [w.cards()["T4-1"]]),
     "paused": lambda s: words.paused(s),
     "resumed": lambda s: words.resumed(s),
