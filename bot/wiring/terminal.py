@@ -109,6 +109,7 @@ def drill_of(
             sleep=time.sleep,
             out=_whoever_reads(out),
             ask=ask,
+            alone=store.alone,
         )
         with _as_ctrl_c():
             return drill(ways, Drilled(machine, found, kind, found.zone), policy_of(settings), yes)

@@ -404,3 +404,11 @@ def test_tokens(store: SqlStore, other: SqlStore) -> None:
     assert other.machine_of_token("cc") == M1
     with pytest.raises(Conflict):
         store.set_token(M2, "cc", NOW)
+
+
+def test_a_mark_is_set_once_and_ends_with_who_set_it(store: SqlStore, other: SqlStore) -> None:
+    for _ in range(2):
+        with store.alone("drill vm-r") as mine, other.alone("drill vm-r") as theirs, other.alone("drill vm-x") as else_:
+            assert (mine, theirs, else_) == (True, False, True)
+    with other.alone("drill vm-r") as theirs:
+        assert theirs

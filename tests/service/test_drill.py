@@ -72,6 +72,7 @@ class Terminal:
             sleep=self.sleep,
             out=self.lines.append,
             ask=lambda question: self.answer,
+            alone=house.store.alone,
         )
         return drill(ways, Wanted(machine, person, kind, "Europe/Berlin"), house.policy, yes)
 
@@ -402,3 +403,19 @@ def test_a_card_that_was_lent_otherwise_is_not_given_back(place: Terminal) -> No
         and "a card is lent to it (#1 with T4-1)" in place.text
         and "earlier" not in place.text
     )
+
+
+def test_a_second_one_leaves_alone_what_the_first_began(place: Terminal) -> None:
+    other = Terminal(place.house)
+    codes: list[int] = []
+
+    def again(text: str) -> bool:
+        if not codes and any(x.state is LeaseState.ACTIVE for x in place.house.books.leases.values()):
+            codes.append(other.drill("VM-train"))
+        return False
+
+    place.interrupt.append(again)
+    assert place.drill("vm-train") == 0 and codes == [2]
+    assert "A drill of VM-train runs in another terminal now; nothing was changed." in other.text
+    assert "dana:" not in other.text, "it said nothing to the bot"
+    assert other.drill("vm-train") == 0, "the mark is gone with the drill that set it"

@@ -117,12 +117,19 @@ def test_a_terminal_that_is_closed_ends_it_with_all_given_back(place: Place) -> 
 def test_the_next_one_offers_to_give_back_what_one_left_that_was_killed(place: Place) -> None:
     drill = place.start(subprocess.DEVNULL)
     place.go_on(place.in_use)
+    drill.send_signal(signal.SIGSTOP)  # alive, and silent for as long as one likes
+    second = subprocess.run(
+        place.line("--yes"), env=place.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+    )
+    assert second.returncode == 2 and "A drill of vm-train runs in another terminal now" in second.stdout
+    assert place.in_use(), "it did not give back the first one's card"
     drill.kill()
     drill.wait()
     asked = subprocess.run(
         place.line(), env=place.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
     )
     assert (asked.returncode, asked.stderr) == (2, "")  # nobody is there to agree: that is a no
+    assert not list(place.house.path.glob("*.drill")), "its mark went with it, and the next one's at its end"
     assert re.search(
         r"An earlier drill of vm-train did not come to its end: its #1 has T4-\d\.\nGive it back", asked.stdout
     )

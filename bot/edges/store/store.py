@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from bot.domain.orders import Order
 from bot.edges.store import beside, claims, intake, listening, minutes, outbox, record, schema
 from bot.edges.store import books as shelf
 from bot.edges.store import tidy as tidying
+from bot.edges.store.alone import alone
 from bot.edges.store.codec import to_text
 from bot.edges.store.engine import Gate, parse_url
 from bot.edges.store.errors import Busy, Lost, plain_words
@@ -392,6 +393,10 @@ class SqlStore:
         """Give that right back."""
         with self._writing() as (connection, _):
             claims.resign(connection, run)
+
+    def alone(self, what: str) -> AbstractContextManager[bool]:
+        """Whether nobody else is at it in any process, for as long as it is open: see :func:`alone`."""
+        return alone(self._gate, what)
 
     def person_seen(self, person: Person) -> None:
         """Remember a person; costs nothing if they are known as they are."""

@@ -76,6 +76,17 @@ class Stopped(Exception):
 
 def drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool = False) -> int:
     """All of it. Returns the exit code: 0 all is as it was before, 1 it is not, or the drill did not come through, 2 it did not begin."""
+    vm = visible(wanted.machine)
+    with ways.alone(f"drill {vm.casefold()}") as mine:
+        if mine:
+            return _drill(ways, wanted, policy, yes)
+    ways.out(f"A drill of {vm} runs in another terminal now; nothing was changed.")
+    ways.out("What it began is its own: it gives that back at its end, or when it gets Ctrl-C there.")
+    return 2
+
+
+def _drill(ways: Ways, wanted: Wanted, policy: Policy, yes: bool) -> int:
+    """The same, where no other one of that machine runs: what is found unfinished is of one that is dead."""
     found, plan = survey(ways, wanted, policy)
     if plan is None and (left := earlier(ways, wanted)) is not None:
         if not _cleaned(ways, wanted, policy, left, yes):

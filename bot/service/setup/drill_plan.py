@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -55,6 +56,9 @@ class Ways:
     sleep: Callable[[float], None]  # real seconds; KeyboardInterrupt (Ctrl-C, SIGTERM, SIGHUP) comes through
     out: Callable[[str], None]  # a line for who sits there
     ask: Callable[[str], bool]  # a question that is answered with yes or no
+    alone: Callable[
+        [str], AbstractContextManager[bool]
+    ]  # whether no other drill of that machine runs, for as long as it is open
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ def earlier(ways: Ways, wanted: Wanted) -> Request | None:
 def of_others(ways: Ways, wanted: Wanted) -> list[str]:
     """That another admin's drill left something: only who began it is offered to give it back."""
     return [
-        f"#{r.number} was asked for by somebody else's drill, which runs still or did not come to its end: begun again with --as and "
+        f"#{r.number} was asked for by somebody else's drill, which did not come to its end: begun again with --as and "
         "their name, it offers to give that back"
         for r in _unfinished(ways, wanted)
         if r.person != wanted.person.id
