@@ -426,6 +426,11 @@ def test_cards_and_machines_change_as_they_do(page: Page, world: World) -> None:
     )
     expect(panel.locator('[data-pci="0000:3b:00.0"]')).to_contain_text("free")
     expect(panel.locator('[data-pci="0000:5e:00.0"]')).to_contain_text("in the settings of")
+    parts = [{"vm": name, "profile": "grid_t4-8q"} for name in ("vm-notebook", "vm-shiny")]
+    world.change(cards=[{**card("0000:3b:00.0"), "mode": "shared", "parts": parts}])
+    names = panel.locator('[data-pci="0000:3b:00.0"] em')
+    expect(names).to_have_text("vm-notebook, vm-shiny")
+    assert names.evaluate("e => e.scrollWidth <= e.clientWidth"), "cut"
     world.change(**START)
 
 

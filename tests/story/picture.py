@@ -21,7 +21,7 @@ from bot.local.demo.stage import Stage
 from tests.needs import need
 from tests.story.test_browser import ARGS, MORNING
 
-SIZE = {"width": 1280, "height": 860}
+SIZE = {"width": 1280, "height": 900}
 MIN = timedelta(minutes=1)
 
 
@@ -43,12 +43,12 @@ def main(to: Path) -> None:
 def _played(rig: Rig) -> Stage:
     """Up to where ada has two, bob one, and carol waits."""
     clock = Clockwork(rig.clock, MORNING)
-    start(rig, clock)
+    start(rig, clock, shared=True)
     stage = Stage(rig, clock, lambda _: None)
-    set_up(stage)
+    set_up(stage, shared=True)
     stage.say("dana", "drain T4-4 because it fails its self-test")
     stage.say("ada", "request 2 on vm-python restart now")
-    stage.say("bob", "request 1 restart now")
+    stage.say("bob", "request 1 on vm-r restart now")
     assert clock.until(lambda: stage.cards_in("vm-python") == 2 and stage.cards_in("vm-r") == 1, 10 * MIN)
     assert clock.until(lambda: all(any("yours until" in m for m in stage.dms(who)) for who in ("ada", "bob")), 10 * MIN)
     stage.vcenter("POST", "vm/vm-python/job", {"user": "ada", "name": "python train.py", "gpu": True})

@@ -25,17 +25,18 @@ from bot.local.demo.setting_up import cast, set_up
 from bot.local.demo.stage import MARGIN, WIDTH, Stage, Unmet
 from bot.local.demo.stories import STORIES
 
-CAST = f"{cast()}; dana is the admin"
-"""Who is who, in one line."""
+CAST = f"{cast(shared=True)}; dana is the admin"
+"""Who is who at the page, in one line."""
 
 TRY = (
     "You are ada there; the names at the left make you somebody else:",
-    f"{CAST}.",
+    *textwrap.wrap(f"{CAST}.", 110),
     "Try, in #gpu, one after the other:",
     "  1. as ada   /gpu request 1 restart now   choose vm-python; the card goes in, told step by step",
     "  2. as bob   /gpu request 4               in line: ada has one; say yes to the restart, then  /gpu why",
     "  3. as ada   leave the card unused, or start a notebook in vm-python at the right: an hour later she is asked",
     "              whether she still needs it, with a button that gives it to bob",
+    "A second host shares its card in halves: as carol   /gpu request 1 8gb on vm-notebook restart now",
 )
 """What a newcomer is told to try."""
 
@@ -178,8 +179,8 @@ def _prepared(rig: Rig) -> Path:
 def _page(rig: Rig, speed: float, port: int, out: Out) -> NoReturn:
     """Until Ctrl-C, which is a KeyboardInterrupt. Raises DemoError if a process ends by itself."""
     clock = Clockwork(_prepared(rig), working_moment(datetime.now(UTC)), 1.0)
-    start(rig, clock, port, nudge=True)
-    set_up(Stage(rig, clock, lambda _: None))
+    start(rig, clock, port, nudge=True, shared=True)
+    set_up(Stage(rig, clock, lambda _: None), shared=True)
     clock.speed = speed
     clock.set(clock.now())
     out(f"gpubot's demo is ready: {rig.slack['page']}")

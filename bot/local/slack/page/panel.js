@@ -94,7 +94,7 @@ function cardNode(card) {
 /** A card that its host gives in parts: who runs with one. */
 function sharedNode(card) {
   const parts = card.parts ?? [];
-  return el("div", { class: `card ${parts.length ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(`${card.host} ${card.pci}`, card)}`, "data-pci": card.pci, title: [`${card.model ?? "card"} at ${card.pci} of ${card.host}`, ...parts.map((part) => `${part.vm}: ${part.profile}`)].join("\n") },
+  return el("div", { class: `card parts ${parts.length ? "taken" : "free"} ${card.fault ? "bad" : ""} ${changed(`${card.host} ${card.pci}`, card)}`, "data-pci": card.pci, title: [`${card.model ?? "card"} at ${card.pci} of ${card.host}`, ...parts.map((part) => `${part.vm}: ${part.profile}`)].join("\n") },
     icon(CARD), el("b", {}, short(card.pci)), el("span", {}, `${(card.model ?? "").replace(/^Tesla /, "")} shared${parts.length ? " by" : ", free"}`),
     parts.length ? el("em", {}, parts.map((part) => part.vm).join(", ")) : null);
 }
