@@ -64,7 +64,7 @@ class Desk:
             reply = words.at_level(self._answer(ask), self._policy)
             return reply, "done" if reply.ok else "refused"
         except Refusal as no:
-            return words.refusal(no, self._policy), "refused"
+            return words.at_level(words.refusal(no, self._policy), self._policy, buttons_alone=True), "refused"
         except StoreTrouble as trouble:  # the world's fault, and known: no reference, but what to do
             log.error("an ask from %s in %s was not kept: %s", ask.person, ask.place or "?", trouble)
             return words.store_trouble(trouble), "not_kept"

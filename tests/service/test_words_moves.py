@@ -305,3 +305,12 @@ def test_where_an_admin_does_it_nobody_else_was_asked() -> None:
     assert "an admin is asked to shut down vm-r" in said and "vm-r asked to" not in said
     said = w.text(words.move_message(replace(move, handed="", call=None), w.books(), w.NOW, w.POLICY))
     assert "vm-r asked to shut down" in said
+
+
+def test_times_that_come_again_are_told_with_what_they_depend_on() -> None:
+    """They are used only if nothing runs; a single time is used whatever runs."""
+    for change, tail in (({}, ", if nothing runs then."), ({"even_if_busy": True}, ".")):
+        agreed = replace(w.standing(1), **change)
+        done = w.move(MoveState.DONE, agreement=agreed.number)
+        said = w.text(words.move_message(done, w.books(agreed), w.NOW, w.POLICY))
+        assert f"Agreed by bob: between today 14:30 and today 15:15{tail}" in said

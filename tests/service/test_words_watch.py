@@ -88,7 +88,7 @@ ACTS = re.compile(
 """What the bot would do itself, or say before it is done."""
 
 NOT_SO = re.compile(
-    r"I only watch[^.]*\.|when I may restart (it|something)|I (do|did) not [^.]*\.|I take you out of the line|I take that back|I take the new way over|I take (it|them) for broken|I go on with the new time|I go on from what I see|I take them for the same"
+    r"I only watch[^.]*\.|when I may restart (it|something)|I (do|did) not [^.]*\.|I take you out of the line|I take that back|I take the new way over|I take (it|them) for broken|I go on with the new time|I go on from what I see|I take them for the same|is told in a few seconds"
 )
 """The same words, where it says that it does not, or means its books alone."""
 
@@ -114,7 +114,10 @@ def test_nothing_is_announced_that_the_bot_will_not_do_and_who_restarts_is_said(
     for which, reply in every_reply(policy):
         said = w.text(replace(reply, buttons=()))
         acts = ACTS.search(NOT_SO.sub("", said)) if level == "watch" else BY_ITSELF.search(said)
-        if acts or (re.search(r"\brestarts?\b(?! times?\b)", said) and not WHO.search(said)):
+        speaks = re.search(r"\brestarts?\b(?! times?\b)", said) and not which.startswith(
+            "ask_over"
+        )  # closes what said it
+        if acts or (speaks and not WHO.search(said)):
             wrong.add(f"{which}: {said}\n   {acts}")
     assert not wrong, "\n".join(sorted(wrong))
 
@@ -126,3 +129,29 @@ BY_ITSELF = re.compile(r"\bI (use|restart|switch|start)\b|\bMay I\b")
 def test_at_act_nothing_is_added() -> None:
     for _, reply in every_reply(w.POLICY):
         assert words.at_level(reply, w.POLICY) is reply
+
+
+PRESSED = re.compile(r"^(Yes, )?[Rr]estart |^Start |^Try |hard$")
+"""A button that has the bot do it."""
+
+
+@pytest.mark.parametrize("level", ["watch", "hands", "act"])
+def test_no_button_promises_what_the_bot_does_not_do(level: str) -> None:
+    """At `hands` a start is asked of an admin, and a hard stop, and both are done."""
+    policy = replace(w.POLICY, level=level)
+    labels = {b.label.replace("vm-r", "VM") for _, reply in every_reply(policy) for b in reply.buttons}
+    promises = {x for x in labels if PRESSED.search(x)}
+    if level == "act":
+        assert {"Restart now", "Start VM", "Try again now"} <= promises
+    else:
+        assert not {x for x in promises if "estart" in x or x.startswith("Try again")}, promises
+        assert bool(promises) is (level == "hands"), promises
+        assert "It may be restarted now" in labels
+
+
+@pytest.mark.parametrize("level", ["watch", "hands", "act"])
+def test_what_closes_a_question_does_not_say_again_who_restarts(level: str) -> None:
+    policy = replace(w.POLICY, level=level)
+    news = News(NewsKind.ASK_OVER, w.BOB.id, lease=w.RESERVED, machine=w.R, agreement=w.agreement(), slots=("T4-3",))
+    said = w.text(words.news(news, w.books(w.RESERVED, w.agreement()), w.NOW, policy))
+    assert said.startswith("This question is settled: vm-r may restart ") and "\n" not in said

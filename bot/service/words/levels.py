@@ -1,4 +1,5 @@
-"""The level in words: who restarts machines, and what the bot therefore does not announce. The one place that knows it.
+"""The level in words: who restarts machines, and what the bot therefore does not announce, nor offer in a button. The one place that
+knows it.
 
 Called by all files of sentences; ``at_level`` by ``news`` and by the desk, for whatever speaks of a restart. What the bot will not do
 is not said as if it would: at `watch` an admin does it or nobody, at `hands` an admin does the clicks. No rule is here.
@@ -11,8 +12,8 @@ from dataclasses import replace
 
 from bot.domain.model import Books
 from bot.domain.policy import Policy
-from bot.service.ports import Bold, LineOf, Reply
-from bot.service.words.common import ln
+from bot.service.ports import Bold, Button, LineOf, Reply
+from bot.service.words.common import LABEL_MOST, ln, tidy
 
 BY_HAND = "when an admin does it by hand"
 """When a machine restarts at the level `watch`, instead of any time."""
@@ -34,10 +35,40 @@ def who_restarts(policy: Policy) -> LineOf | None:
     return watching(policy) or (_HANDS if policy.level == "hands" else None)
 
 
-def at_level(reply: Reply, policy: Policy) -> Reply:
-    """The same, and who restarts, wherever a restart is spoken of and that is not said already."""
+_PROMISES = (
+    (re.compile(r"\bRestart now\b"), "It may be restarted now"),
+    (re.compile(r"\bYes, restart now\b"), "Yes, it may be now"),
+    (re.compile(r"\bYes, restart (.*) any time today$"), r"Yes, \1 may be, any time today"),
+    (re.compile(r"\bTry again (now|today)$"), r"It may be again \1"),
+)
+"""Labels of buttons that promise what the bot does only at `act`, and the consent that they give at every level."""
+
+_DONE_BY_THE_BOT = re.compile(r"start\b|window\b.* hard$")
+"""What buttons say that the bot would do itself, and nobody at the level `watch` is asked to."""
+
+
+def _buttons(buttons: tuple[Button, ...], policy: Policy) -> tuple[Button, ...]:
+    """Those that are true where an admin restarts, or nobody: consent stays, "now" by the bot goes."""
+    kept = [b for b in buttons if policy.level != "watch" or not _DONE_BY_THE_BOT.match(b.says)]
+    return tuple(replace(b, label=_consent(b.label)) for b in kept)
+
+
+def _consent(label: str) -> str:
+    for promise, consent in _PROMISES:
+        label = promise.sub(consent, label)
+    return tidy(label, LABEL_MOST)
+
+
+def at_level(reply: Reply, policy: Policy, *, buttons_alone: bool = False) -> Reply:
+    """The same with buttons that hold at the level, and who restarts, wherever a restart is spoken of and that is not said already.
+
+    :param buttons_alone: it closes a question that has said who, or refuses
+    """
     who = who_restarts(policy)
     if who is None:
+        return reply
+    reply = replace(reply, buttons=_buttons(reply.buttons, policy))
+    if buttons_alone:
         return reply
     said = " ".join(_own(line) for line in reply.lines)
     if not _SPEAKS.search(said) or _SAID.search(said):

@@ -295,6 +295,10 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
     when: list[Part] = [": between ", When(window.start), " and ", When(window.end)] if window is not None else []
     if agreement is not None and agreement.when_done:
         when = [": as soon as nothing runs any more", [", at the latest until ", When(window.end)] if window else []]
+    elif agreement is not None and agreement.pattern is not None and not agreement.even_if_busy and when:
+        when.append(
+            ", if nothing runs then"
+        )  # who reads plain times would wait for them, and see nothing happen while work runs
     return ln("Agreed", by, when, f"{_number(move)}.")
 
 

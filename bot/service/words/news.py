@@ -105,7 +105,11 @@ OF_THEIR_OWN = frozenset({NewsKind.BY_HAND, NewsKind.MOVE})
 """They say at each step who does it."""
 
 
+CLOSING = frozenset({NewsKind.ASK_OVER, NewsKind.OFFER_OVER})
+"""They close a question that has said who restarts, and promise no restart themselves."""
+
+
 def news(item: News, books: Books, now: datetime, policy: Policy) -> Reply:
     """The message of one piece of news for its audience (``item.to``). ``books`` as they are after the change."""
     reply = SENTENCES[item.kind](Telling(item, books, now, policy))
-    return reply if item.kind in OF_THEIR_OWN else at_level(reply, policy)
+    return reply if item.kind in OF_THEIR_OWN else at_level(reply, policy, buttons_alone=item.kind in CLOSING)
