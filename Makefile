@@ -22,6 +22,9 @@ AGENT_SECONDS ?= 120
 HISTORIES ?= 2000
 export HISTORIES
 
+# Compiled once and not in each of the many processes of a test, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The newest one that really runs: a name on the PATH may be a shim for a version that is not installed, and a system's
 # Python may lack what makes an environment.
 CAN_SERVE := import sys, ensurepip, sqlite3, ssl, venv; sys.exit(sys.version_info < (3, 11))

@@ -22,6 +22,11 @@ settings.load_profile("gpubot")
 os.environ["MPLBACKEND"] = "Agg"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Long tests are looked for where there are some."""
+    return True if turns.has_none(collection_path, config.getoption("markexpr")) else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first."""

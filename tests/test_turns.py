@@ -47,6 +47,22 @@ def test_the_longest_begin_and_short_ones_wait_behind_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "none"), [("@pytest.mark.long", False), ("marks=pytest.mark.soak", False), ("long", True)]
+)
+def test_a_file_is_left_out_where_long_tests_alone_are_asked_for_and_it_has_none(
+    tmp_path: Path, text: str, none: bool
+) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text(text)
+    assert [turns.has_none(file, wanted) for wanted in ("long", "long or soak")] == [none, none]
+    assert (
+        not turns.has_none(file, "not long and not soak")
+        and not turns.has_none(file, "")
+        and not turns.has_none(tmp_path, "long")
+    )
+
+
 def test_files_that_wait_come_first_a_room_in_turn_and_whole() -> None:
     rooms = ("domain", "edges", "edges", "story")
     names = [f"tests/{room}/test_{n}.py::test_{k}" for n, room in enumerate(rooms) for k in range(2)]

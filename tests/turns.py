@@ -6,6 +6,7 @@ Called by tests/conftest.py alone, with what is left of the tests when those tha
 from __future__ import annotations
 
 from itertools import chain, groupby, zip_longest
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -54,6 +55,14 @@ class OneByOne(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return next((scope for part, scope in TOGETHER.items() if part in nodeid), nodeid)
+
+
+def has_none(path: Path, wanted: str) -> bool:
+    """Whether only long tests are asked for, and a file marks none: then it need not be loaded, which takes longer than some of them."""
+    if wanted not in ("long", "long or soak") or not path.name.startswith("test_") or path.suffix != ".py":
+        return False
+    text = path.read_text("utf-8")
+    return "mark.long" not in text and "mark.soak" not in text
 
 
 def files_first(items: list[pytest.Item]) -> list[pytest.Item]:
