@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain import blockers, moves
 from bot.domain.errors import NotPossible
 from bot.domain.model import Machine, MoveState, Power
+from bot.domain.renumbered import unsure_of
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -41,9 +42,16 @@ def _can_be(ctx: Context, machine: Machine) -> None:
     :raises NotPossible: it is one of these, or the last look does not show it
     """
     stuck = any(m.machine == machine.uuid and m.state is MoveState.STUCK for m in ctx.draft.moves.values())
-    if ctx.seen is None or stuck:
+    if ctx.seen is None:
         return
     seen = ctx.sight().machine(machine.uuid)
+    if seen is not None and (unsure := unsure_of(ctx.draft.cards.values(), ctx.seen, seen, ctx.policy.kinds)):
+        riddle, card = unsure
+        asked = "that is settled in a few seconds" if riddle.sure else "an admin is asked which card is which"
+        where = f"{riddle.host} was restarted, and {card.name} is not at {card.pci} any more"
+        raise NotPossible(what="start", why=f"{where}; {asked}")
+    if stuck:
+        return
     if seen is None or seen.unknown:
         raise NotPossible(what="start", why=f"I cannot see {machine.name} in vCenter now")
     if found := blockers.lasting(seen):

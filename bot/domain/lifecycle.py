@@ -235,12 +235,14 @@ MOVE: Table = {
     (M.CHANGING, On.READ_BACK): (M.STARTING,),
     (M.CHANGING, On.READ_BACK_OFF): (M.DONE,),
     (M.CHANGING, On.GONE): (M.DROPPED,),
+    (M.CHANGING, On.RENUMBERED): (M.DROPPED,),
     (M.STARTING, On.AGAIN): (M.STARTING,),
     (M.STARTING, On.SEEN_ON): (M.PROVING,),
     (M.STARTING, On.START_REFUSED): (M.UNDOING,),
     (M.STARTING, On.MOVED_AWAY): (M.UNDOING,),
     (M.STARTING, On.START_REFUSED_BARE): (M.STUCK,),
     (M.STARTING, On.GONE): (M.DROPPED,),
+    (M.STARTING, On.RENUMBERED): (M.DROPPED,),
     (M.PROVING, On.PROOF): (M.DONE,),
     (M.PROVING, On.NOT_BOUND): (M.DONE,),
     (M.PROVING, On.OFF_AGAIN): (M.DONE,),
@@ -256,10 +258,12 @@ MOVE: Table = {
     (M.UNDOING, On.STARTED_BY_HAND): (M.DROPPED,),
     (M.UNDOING, On.REFUSED): (M.STUCK,),  # what was put on cannot be taken off again
     (M.UNDOING, On.GONE): (M.DROPPED,),
+    (M.UNDOING, On.RENUMBERED): (M.DROPPED,),
     (M.STUCK, On.AGAIN): (M.STUCK,),
     (M.STUCK, On.MENDED): (M.DROPPED,),
     (M.STUCK, On.UNDONE_OFF): (M.DROPPED,),  # what could not be taken off is off by now, and it was found off
     (M.STUCK, On.GONE): (M.DROPPED,),
+    (M.STUCK, On.RENUMBERED): (M.DROPPED,),
 }
 
 AGREEMENT: Table = {

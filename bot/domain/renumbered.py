@@ -14,7 +14,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible
 from bot.domain.hosts import Host, host_of
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import BOT, Card, Mode, PersonId, Seen, SeenCard, SeenHost, Turn
+from bot.domain.model import BOT, Card, Mode, PersonId, Seen, SeenCard, SeenHost, SeenMachine, Turn
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
@@ -111,6 +111,21 @@ def open_riddles(draft: Draft, seen: Seen | None, host: Host, policy: Policy) ->
     return found
 
 
+def unsure_of(
+    cards: Iterable[Card], seen: Seen, machine: SeenMachine, kinds: Mapping[str, str]
+) -> tuple[Riddle, Card] | None:
+    """What keeps a machine from being started: its settings name a card by an address at which its host has none by now, and it is not known
+    yet which that is; None: nothing of that kind."""
+    known = list(cards)
+    for host in seen.hosts:
+        if (host.vcenter, host.id) == (machine.vcenter, machine.host):
+            for riddle in riddles(known, host, kinds):
+                for card in riddle.lost:
+                    if card.mode is Mode.FIXED and card.pci in machine.cards:
+                        return riddle, card
+    return None
+
+
 def stale(cards: Iterable[Card], card: Card) -> tuple[str, ...]:
     """Addresses at which a card was and no other is now: settings that still name them mean it, and its machine does not start with them."""
     taken = {c.pci for c in cards if host_of(c) == host_of(card)} if card.was else set()
@@ -147,4 +162,4 @@ def _ask(draft: Draft, riddle: Riddle) -> None:
                 draft.tell(replace(news, to=lease.person, lease=lease, machine=machine, counts=()))
 
 
-__all__ = ["Riddle", "clear", "follow", "open_riddles", "others", "riddles", "settle", "stale"]
+__all__ = ["Riddle", "clear", "follow", "open_riddles", "others", "riddles", "settle", "stale", "unsure_of"]

@@ -77,3 +77,17 @@ def test_start_promises_nothing_that_vcenter_does_not_do(house: House, why: str)
     reply = house.say("bob", "start vm-r")
     assert not reply.ok and why in text_of(reply) and "next round" not in text_of(reply), text_of(reply)
     assert not house.books.moves
+
+
+def test_start_says_that_its_card_is_at_no_known_address(off: House) -> None:
+    """vCenter alone would say that a device is not there."""
+    off.lab.vms[uuid("vm-r")].power = Power.OFF
+    seen = off.lab.look()
+    (host,) = seen.hosts
+    shifted = (*host.cards[1:], replace(host.cards[0], pci="0000:d8:00.0"))
+    off.store.keep_look(replace(seen, hosts=(replace(host, cards=shifted),)))
+    said = text_of(off.say("bob", "start vm-r"))
+    assert (
+        "esx-01 was restarted, and T4-1 is not at 0000:3b:00.0 any more; an admin is asked which card is which" in said
+    )
+    assert not off.books.moves

@@ -179,6 +179,8 @@ ADDED = [
     _l(L.RESERVED, On.MOVED_AWAY, L.ENDED, ""),
     _l(L.ACTIVE, On.RENUMBERED, L.RESERVED, ""),
     _m(M.STARTING, On.MOVED_AWAY, M.UNDOING, ""),
+    # Its host may be restarted with its cards at other addresses while it is off: the next move puts them right.
+    _m((M.CHANGING, M.STARTING, M.UNDOING, M.STUCK), On.RENUMBERED, M.DROPPED, ""),
     # The page has the last call for a planned move; the second try of one that went back is announced likewise.
     _m(M.UNDOING, On.LAST_CALL, M.UNDOING, ""),
     _m(M.UNDOING, On.NOT_USED_NOW, M.UNDOING, ""),

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain import renumbered
+from bot.domain import moves, renumbered
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import CallKind, LeaseState, Outcome, Power, Seen, SeenCard
+from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power, Seen, SeenCard
 from bot.domain.moves import Order
 from bot.domain.news import ADMINS, NewsKind
-from tests.domain.world import PCI, World
+from tests.domain.world import PCI, Act, World
 
 LOOKS, HOUR = timedelta(minutes=1), timedelta(hours=1)
 UP = tuple(f"0000:{int(p[5:7], 16) + 1:02x}:00.0" for p in PCI)
@@ -24,6 +24,8 @@ class Renumbering(World):
 
     def __init__(self) -> None:
         self.shown: tuple[str, ...] = PCI
+        self.refuses = False  # every start
+        self.tries = False  # what cannot be started may be tried, before two looks are had
         super().__init__()
 
     def look(self) -> Seen | None:
@@ -38,6 +40,9 @@ class Renumbering(World):
     def _carry_out(self, order: Order) -> Outcome:
         """vCenter starts nothing whose settings name what is not there."""
         vm = next(v for v in self.vms.values() if v.uuid == order.machine)
+        if order.kind is CallKind.POWER_ON and (self.refuses or (self.tries and not vm.cards <= set(self.shown))):
+            self.journal.append(Act(self.now, order.kind.value, vm.name))
+            return Outcome.REFUSED
         if order.kind is CallKind.POWER_ON:
             assert vm.cards <= set(self.shown), f"{vm.name} cannot be started with {vm.cards}"
         return super()._carry_out(order)
@@ -181,3 +186,56 @@ def test_a_card_that_was_gone_before_is_no_part_of_it() -> None:
     world.restart_host(UP[:3])
     world.pass_time(5 * LOOKS)
     assert [world.card(f"T4-{n}").pci for n in (1, 2, 3)] == list(UP[:3]) and len(world.books.cards) == 4
+
+
+@pytest.mark.parametrize("wants", ["gives one back", "gives all back", "gets one"])
+def test_a_machine_that_is_off_through_us_meanwhile_is_put_right_and_comes_on(wants: str) -> None:
+    """Its start is asked or was refused when its host is restarted: with the addresses that its settings name it would never come on."""
+    world = Renumbering()
+    lent(world)
+    world.refuses = True
+    if wants == "gets one":
+        world.request("ada", "vm-python", 1, "now", "for 1d")
+    else:
+        label = next(x.label for x in world.books.leases.values() if x.machine == "uuid-vm-python")
+        world.release("ada", label, ("T4-2",) if wants == "gives one back" else None, "now")
+    world.until(lambda: "power_on" in world.acts("vm-python"), 15 * LOOKS)
+    world.pass_time(LOOKS)
+    before = world.move("vm-python").state
+    assert before in (MoveState.STUCK, MoveState.UNDOING, MoveState.STARTING), world.describe()
+    world.shown, world.refuses, world.tries = UP, False, True
+    if world.vms["vm-r"].power is Power.ON:
+        world.switch("vm-r", Power.OFF)
+    world.pass_time(15 * LOOKS)
+    vm = world.vms["vm-python"]
+    assert vm.power is Power.ON and vm.cards <= set(UP), world.describe()
+    assert not any(c.was for c in world.books.cards.values()), world.describe()
+
+
+def test_what_was_told_of_a_machine_that_did_not_start_says_that_it_is_put_right() -> None:
+    world = Renumbering()
+    lent(world)
+    world.refuses = True
+    world.release(
+        "ada", next(x.label for x in world.books.leases.values() if x.machine == "uuid-vm-python"), ("T4-2",), "now"
+    )
+    world.until(lambda: world.told(NewsKind.STUCK), 15 * LOOKS)
+    key = world.told(NewsKind.STUCK)[0].key
+    world.shown, world.refuses, world.tries = UP, False, True
+    world.switch("vm-r", Power.OFF)
+    world.until(lambda: world.told(NewsKind.MACHINE_BACK), 15 * LOOKS)
+    assert {n.key for n in world.told(NewsKind.MACHINE_BACK)} == {key}
+
+
+def test_an_old_address_that_was_left_beside_the_new_one_by_hand_comes_off() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host(UP)
+    world.vms["vm-r"].cards = {UP[0], PCI[0]}
+    world.pass_time(3 * LOOKS)
+    world.tries = True
+    world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))
+    world.pass_time(10 * LOOKS)
+    assert world.vms["vm-r"].cards == {UP[0]} and world.vms["vm-r"].power is Power.ON, world.describe()
+    assert states(world)["vm-r"] == (LeaseState.ACTIVE, ("T4-1",))
+    assert len([m for m in world.books.moves.values() if m.machine == "uuid-vm-r"]) <= 2

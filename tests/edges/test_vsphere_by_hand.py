@@ -62,7 +62,7 @@ class Shared(FakeClock):
 
 
 class Site(House):
-    """A house whose vCenter is the stand-in, at a level that acts by nobody's hand but people's."""
+    """A house whose vCenter is the stand-in, at a level at which people do the clicks, or at `act`."""
 
     def __init__(self, path: Path, running: Running, level: str) -> None:
         self.running, self.hands = running, Hands(running.world)
@@ -75,8 +75,9 @@ class Site(House):
         self.clock = Shared(world.clock.path, world.clock.now())  # type: ignore[arg-type]
         r = self.running
         vcenter = VCenter("lab", f"127.0.0.1:{r.port}", r.user, r.password, r.ca_file)
-        self.vsphere = VSphereLab([vcenter], self.clock, acts=False)
-        self.lab: Any = ReadOnly(self.vsphere, self.policy.level)
+        acts = self.policy.level == "act"
+        self.vsphere = VSphereLab([vcenter], self.clock, acts=acts)
+        self.lab: Any = self.vsphere if acts else ReadOnly(self.vsphere, self.policy.level)
         self.store = open_store(f"sqlite:///{self.path / 'gpubot.db'}", now=self.clock.now)
         self.desk = Desk(self.store, self.people, self.clock, self.policy, ("T4",), self._wake, VERBS)
         self.rounds = Rounds(

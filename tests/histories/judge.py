@@ -54,11 +54,16 @@ class Judge:
         self.stops: set[tuple[str, CallKind]] = set()  # what the bot asked of which machine
         self.steps: dict[str, Any] = {}  # machine -> the last change that was asked of it
         self.begun: dict[str, datetime] = {}  # and when
+        self.left: dict[str, set[str]] = {}  # host -> addresses at which it had cards, and has none since a restart
+        self.lent: dict[
+            str, set[str]
+        ] = {}  # machine -> addresses of cards that it was lent, as long as its settings may name them
         self.known: Books | None = None  # the books when the last call was begun
 
     def begins(self, step: Any, books: Books, at: datetime) -> None:
         """A call is about to be made."""
         self.known = books
+        self._lent(books)
         if step.kind is CallKind.CHANGE:
             self.begun[step.machine] = at
             self.steps[step.machine] = step
@@ -82,6 +87,10 @@ class Judge:
             self.hosts[uuid] = host
         if verb == "card on":
             self._put(line, uuid, more["card"], ours)
+        elif verb == "host" and more.get("renumber"):
+            self.left[more["host"]] = (self.left.get(more["host"], set()) | set(more["renumber"])) - set(
+                more["renumber"].values()
+            )
         elif verb == "card off":
             self._take(line, uuid, more["card"], ours)
         elif verb == "devices" and ours:
@@ -139,11 +148,14 @@ class Judge:
             self.found.append(f"we took {card} off {line['vm']}, and nobody gave it back: {dict(line)}")
         if card in self.settings.get(uuid, []):
             self.settings[uuid].remove(card)
+        self.lent.get(uuid, set()).discard(card)
 
     def _is_lent(self, uuid: str, card: str) -> bool:
         """Whether the books had it lent to that machine, or it was to be, when the call was made."""
         if self.known is None or unplaced(card):
             return True
+        if card in self.left.get(self.hosts.get(uuid, ""), ()) and card in self.lent.get(uuid, ()):
+            return True  # it has another address since its host was restarted
         slots = {s for s, c in self.known.cards.items() if c.pci == card}
         mine = [x for x in self.known.leases.values() if x.machine == uuid]
         active = [x for x in mine if x.state is LeaseState.ACTIVE]
@@ -195,6 +207,7 @@ class Judge:
     def books(self, books: Books) -> None:
         """What must hold after each step."""
         self._kept(books)
+        self._lent(books)
         turns = [(h.slot, h.turn) for h in books.holds]
         if len(turns) != len(set(turns)):
             self.found.append(f"a slot has two of a kind: {sorted(books.holds, key=str)}")
@@ -204,6 +217,12 @@ class Judge:
                 self.found.append(f"#{request.number} is leased without a lease: {lease}")
             elif request.state is not RequestState.LEASED and lease is not None and lease.state in OPEN_LEASE:
                 self.found.append(f"#{request.number} is {request.state} and its lease is {lease.state}")
+
+    def _lent(self, books: Books) -> None:
+        """Remember at which address each machine was lent what."""
+        for lease in books.leases.values():
+            if lease.state in OPEN_LEASE:
+                self.lent.setdefault(lease.machine, set()).update(books.card(s).pci for s in lease.slots)
 
     def _kept(self, books: Books) -> None:
         """Nobody loses what they have while it is there, and nothing counts as given back while it is there: neither by a view that leaves it

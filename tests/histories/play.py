@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from bot.domain import renumbered
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On
 from bot.domain.model import CallKind, MoveState, RequestState
+from bot.domain.renumbered import Riddle
 from bot.domain.sight import Sight
 from bot.local.vcenter.inventory import Node
 from bot.local.vcenter.planned import Planned
@@ -62,6 +64,11 @@ ODD_FOR = (
 
 MAX_ROUNDS = 24
 """Of one step of time: what takes longer is cut short."""
+
+
+def bus(pci: str, by: int) -> str:
+    """The address so many buses on."""
+    return f"{pci[:5]}{int(pci[5:7], 16) + by:02x}{pci[7:]}"
 
 
 class Violation(AssertionError):
@@ -392,6 +399,41 @@ class History:
             case _:
                 hands.host(maintenance=False, connection="connected")
 
+    def do_renumber(self, a: int, b: int) -> None:
+        """A host is restarted with cards at other addresses; or an admin says which card is which, where that is asked."""
+        if self.riddles() and b % 2:
+            self.which_is_which(b % 8 == 7)
+            return
+        world = self.site.world
+        nodes = world.inventory.of(vim.HostSystem)
+        node = nodes[a % len(nodes)]
+        ids = [c.pci.id for c in world.metals[node.moid].cards]
+        match b % 6:
+            case 0 | 1 | 2:
+                moved = {i: bus(i, 1) for i in ids}
+            case 3:
+                moved = {i: bus(i, -1) for i in ids}
+            case 4:  # something was put in before them: each is where the next one was
+                moved = dict(zip(ids, [*ids[1:], bus(ids[-1], 1)], strict=True))
+            case _:
+                moved = {ids[a // 2 % len(ids)]: bus(ids[-1], 1)}
+        self.site.hands.host(node.name, renumber=moved)
+        self.site.read_journal()
+
+    def riddles(self) -> list[Riddle]:
+        """What the bot cannot know: which card is which."""
+        seen, cards = self.site.store.last_look(), list(self.site.books.cards.values())
+        hosts = seen.hosts if seen is not None else ()
+        return [r for h in hosts for r in renumbered.riddles(cards, h, self.site.policy.kinds)]
+
+    def which_is_which(self, others: bool = False) -> None:
+        """dana says it."""
+        for host in sorted({r.host for r in self.riddles()}):
+            self.say("dana", f"renumber {host}{' new' if others else ''}")
+        for riddle in self.riddles():  # not as many: one by one
+            for card, seen in zip(riddle.lost, riddle.new, strict=False):
+                self.say("dana", f"renumber {card.name} {seen.pci}")
+
     def do_migrate(self, a: int, b: int) -> None:
         """An admin moves a machine that is off to another host; sometimes it is put off for that, and on again there."""
         node, hands, world = self.vm(a), self.site.hands, self.site.world
@@ -617,6 +659,7 @@ class History:
             pace = self._pace()
             self.site.pass_time(pace if pace < 300 else 600)
             self.site.round()
+            self.which_is_which()
             moves = self.site.books.moves.values()
             under_way = any(m.state in UNDER_WAY or m.state is MoveState.STUCK for m in moves)
             tells = (
@@ -653,7 +696,7 @@ class History:
 
 WEIGHTS = {
     "wait": 14, "request": 10, "release": 12, "answer": 5, "window": 8, "no": 3, "start": 1, "longer": 1, "admin": 2, "adopt": 1,
-    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "migrate": 2, "card": 1, "guest": 3,
+    "power": 4, "device": 2, "life": 2, "back": 2, "state": 2, "host": 1, "renumber": 1, "migrate": 2, "card": 1, "guest": 3,
     "fault": 5, "refuse": 2, "silent": 1, "late": 1, "half": 1, "race": 3, "away": 1, "lag": 1, "kill": 6,
 }  # fmt: skip
 """The words of steps, and how often each comes."""

@@ -104,6 +104,22 @@ def test_what_comes_out_goes_with_the_memory_as_it_was() -> None:
     assert "Reserve all guest memory off, Reservation 2048 MB, as it was before" in said and "MMIO" not in said
 
 
+@pytest.mark.parametrize("work", [Work.PUT, Work.TAKE])
+def test_where_a_card_was_before_its_host_was_restarted_comes_off_too(work: Work) -> None:
+    """Its machine does not start with that; an address at which another card is by now is not named."""
+    card = replace(w.cards()["T4-3"], pci="0000:87:00.0", was=("0000:86:00.0", w.cards()["T4-1"].pci))
+    lease = w.MOVING if work is Work.PUT else replace(w.RETURNING, label=w.MOVING.label, slots=("T4-3",))
+    books = replace(w.books(lease), cards=w.cards() | {"T4-3": card})
+    wishes = (Wish(work, lease.label, "T4-3"),)
+    reply = told(w.move(MoveState.CHANGING, call=call(CallKind.CHANGE), off_at=w.NOW, wishes=wishes), books=books)
+    said, pasted = w.text(reply), " ".join(shell(reply))
+    assert "Remove DirectPath IO 0000:86:00.0 (T4-3 before its host was restarted), if it is there" in said
+    verb = "PCI Device: DirectPath IO 0000:87" if work is Work.PUT else "Remove DirectPath IO 0000:87"
+    assert verb in said and w.cards()["T4-1"].pci not in said
+    assert "'0000:86:00.0'" in pasted and "Remove-PassthroughDevice" in pasted and "govc device.remove" in pasted
+    check(reply)
+
+
 @pytest.mark.parametrize(
     ("mode", "click", "command"),
     [
@@ -232,3 +248,24 @@ def test_in_watch_what_is_over_is_said_as_it_is() -> None:
     for move in (w.move(MoveState.PLANNED, handed="idle"), w.move(MoveState.DROPPED)):
         said = lines(told(move, WATCH))[0]
         assert said == "Not any more: at the level act I would leave vm-r as it is now"
+
+
+@pytest.mark.parametrize(
+    ("level", "off", "on"),
+    [
+        ("act", "so I put that right now; then it can be started.", "I put that right in the next restart of vm-r"),
+        (
+            "hands",
+            "so an admin is asked to put that right now",
+            "An admin puts that right, by hand, in the next restart",
+        ),
+        ("watch", "an admin has to put that right in vCenter; then", "an admin has to put that right in vCenter."),
+    ],
+)
+def test_the_holder_of_a_renumbered_card_reads_who_sees_to_it(level: str, off: str, on: str) -> None:
+    policy = replace(w.POLICY, level=level)
+    for reason, says in (("off", off), ("", on)):
+        news = News(NewsKind.RENUMBERED, "bob", lease=w.MOVING, machine=w.R, slots=("T4-3",), reason=reason)
+        reply = words.news(news, w.books(w.MOVING), w.NOW, policy)
+        assert says in w.text(reply)
+        check(reply)

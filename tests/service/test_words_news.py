@@ -25,6 +25,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.common import RENUMBERED
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.times import read_window
 from bot.service import words
@@ -41,6 +42,12 @@ def told(kind: NewsKind, to: str, *there: object, **facts: object) -> Reply:
 
 def test_no_kind_is_without_a_sentence() -> None:
     assert set(SENTENCES) == set(NewsKind)
+
+
+def test_a_machine_whose_host_was_restarted_meanwhile_is_put_right_first() -> None:
+    reply = told(NewsKind.MACHINE_BACK, w.ADA.id, w.MOVING, machine=w.R, reason=RENUMBERED)
+    assert "its cards have other addresses" in w.text(reply) and "It was away" not in w.text(reply)
+    check(reply)
 
 
 def cases() -> Iterator[News]:
@@ -253,6 +260,8 @@ def test_what_a_machine_found_off_does_not_let_go_is_named_with_what_an_admin_do
     said = w.text(told(NewsKind.UNDONE, ADMINS, back, move=move, machine=w.R, reason="the file is locked"))
     assert f"{back.slots[0]} still sits in it and is to come out." in said and "I try again " in said
     assert "Sooner: an admin removes it in vCenter, in the settings of vm-r; I see that." in said
+    owner = told(NewsKind.UNDONE, w.BOB.id, back, move=move, machine=w.R, reason="the file is locked")
+    assert [b.label for b in owner.buttons] == ["What happened?"], "no time for a restart is of use to what is off"
 
 
 def test_a_last_call_can_be_refused_unless_it_is_by_the_terms() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from bot.domain.away import at_old_address
 from bot.domain.draft import Draft
 from bot.domain.leases.common import taken_off
 from bot.domain.lifecycle import On, step
@@ -74,7 +75,7 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         for w in _live(draft, move, Work.TAKE)
         if there(draft, ctx, w) is True and not taken_off(move, w.label, w.slot)
     )
-    puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False)
+    puts = tuple(w for w in _live(draft, move, Work.PUT) if there(draft, ctx, w) is False or _names_old(draft, ctx, w))
     if takes or puts:
         if why := called_off(draft, move):
             _close_early(draft, ctx, move, why)
@@ -82,13 +83,18 @@ def changing(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
         if takes:
             _ask_change(draft, ctx, move, (), takes)
             return
-        clean = tuple(w for w in puts if ctx.sight.clean(w.slot))
+        clean = tuple(w for w in puts if ctx.sight.clean(w.slot) or there(draft, ctx, w) is True)
         whole = tuple(w for w in clean if {x.slot for x in puts if x.label == w.label} <= {x.slot for x in clean})
         if whole:
             _ask_change(draft, ctx, move, whole, ())
             return
         move = replace(move, left_out=(*move.left_out, *puts), wishes=tuple(w for w in move.wishes if w not in puts))
     read_back(draft, ctx, move)
+
+
+def _names_old(draft: Draft, ctx: Round, wish: Wish) -> bool:
+    """Whether an address that its card had before comes off with it, though it is there: somebody put it on anew, and left that."""
+    return at_old_address(draft, ctx.sight, draft.leases[wish.label].machine, wish.slot)
 
 
 def _live(draft: Draft, move: Move, work: Work) -> list[Wish]:

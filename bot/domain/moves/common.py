@@ -77,6 +77,12 @@ def bar(draft: Draft, move: Move, why: str) -> None:
         step(draft, agreement, On.SKIPPED, why=why, skips=skips)
 
 
+def move_before(draft: Draft, move: Move) -> Move | None:
+    """The move of the same machine before this one, as long as it is remembered."""
+    older = [m for m in draft.moves.values() if m.machine == move.machine and m.number < move.number]
+    return max(older, key=lambda m: m.number, default=None)
+
+
 def undo(draft: Draft, move: Move, event: On, why: str, by: PersonId = BOT) -> Move:
     """A shutdown cannot be called back: on again as soon as it is off, nothing changed."""
     undone = step(
@@ -101,6 +107,9 @@ TAKEN_BACK = "what was agreed was taken back"
 
 TIME_OVER = "the agreed time was over"
 """The reason of a move whose window ended before the machine was off."""
+
+RENUMBERED = "its host was restarted meanwhile, and its cards have other addresses"
+"""The reason of a move that was given up since its machine cannot be started with the addresses that its settings name."""
 
 CALLED_OFF = frozenset({STOPPED, SAID, TAKEN_BACK, TIME_OVER})
 """Reasons that came after the shutdown was written down, and before the machine was off."""

@@ -22,6 +22,7 @@ from bot.domain.model import (
     Outcome,
     Power,
     Window,
+    Wish,
     Work,
 )
 from bot.domain.moves.calls import journal, tell
@@ -131,9 +132,15 @@ def _mark(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
         return f"{level} {ON}"
     call = move.call.number if move.call is not None else 0
     seen = " ".join(f"{s.what}:{s.detail}" for s in move.steps)
-    wishes = " ".join(f"{w.work}{w.slot}" for w in live(draft, move))
+    wishes = " ".join(f"{w.work}{w.slot}{_addresses(draft, w)}" for w in live(draft, move))
     what = f"{move.state} {call} {move.undo} {move.announced if ahead else ''} {move.wants_on}"
     return f"{level} {bool(draft.paused)} {what} {wishes} {seen}"
+
+
+def _addresses(draft: Draft, wish: Wish) -> str:
+    """Where its card is and was, if its host gave it another address."""
+    card = draft.card(wish.slot)
+    return f"@{card.pci}<{','.join(card.was)}" if card.was else ""
 
 
 def announces(move: Move) -> bool:

@@ -42,6 +42,7 @@ from bot.domain.model import (
 )
 from bot.domain.moves import again
 from bot.domain.moves.calls import call, journal, tell
+from bot.domain.moves.common import RENUMBERED, move_before, stuck_key
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import shown
@@ -82,6 +83,7 @@ def plan(draft: Draft, ctx: Context) -> None:
             move = step(draft, new, On.PLAN, new=True, why=_why(wanted))
         if owed and not move.wants_on:
             move = _start_again(draft, machine, move)
+            wanted = wishes(draft, ctx.sight, machine)  # what sits in it is proven with that start
         if not wanted and not move.wants_on:
             step(draft, move, On.NO_WISH, reason="nothing to do any more", wishes=())
             continue
@@ -98,9 +100,17 @@ def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
     draft.put(move)
     draft.log(BOT, "move.owed", f"m{move.number}", f"{machine.name} is off through the bot")
     late = any(m.stopped_late for m in draft.moves.values() if m.machine == machine.uuid)
-    why = "late" if late else ""
+    last = move_before(draft, move)
+    if last is not None and last.reason == RENUMBERED:
+        why = RENUMBERED
+        key = stuck_key(last) if any(s.what == "stuck" for s in last.steps) else ""
+    else:
+        why, key = "late" if late else "", ""
+    news = News(
+        NewsKind.MACHINE_BACK, ADMINS, key=key, once="" if key else f"{move.number}", move=move, machine=machine
+    )
     for to in (*machine.owners, ADMINS):
-        draft.tell(News(NewsKind.MACHINE_BACK, to, once=f"{move.number}", move=move, machine=machine, reason=why))
+        draft.tell(replace(news, to=to, reason=why))
     return move
 
 
@@ -145,12 +155,13 @@ def doable(draft: Draft, sight: Sight, move: Move) -> tuple[Wish, ...]:
     good: list[Wish] = []
     for wish in move.wishes:
         lease = draft.leases[wish.label]
-        if wish.work is Work.TAKE or all(_ready(draft, sight, lease, s) for s in lease.slots):
+        if wish.work is Work.TAKE or all(ready(draft, sight, lease, s) for s in lease.slots):
             good.append(wish)
     return tuple(good)
 
 
-def _ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
+def ready(draft: Draft, sight: Sight, lease: Lease, slot: str) -> bool:
+    """Whether a device of a lease can be put on now."""
     if draft.holder(slot, Turn.HAS) != lease.label or sight.elsewhere(slot, lease.machine):
         return False
     if shown(sight, draft.card(slot)) is False:
@@ -241,11 +252,11 @@ def _blockers(ctx: Context, seen: SeenMachine, move: Move) -> tuple[str, ...]:
 def _begin_off(draft: Draft, move: Move, now_doable: tuple[Wish, ...], seen: SeenMachine) -> None:
     """The machine is off, not by us: consent is enough. Wishes that cannot be served now are left out. What was refused is tried again after
     a while, and told in the same message."""
-    before = again.refused(draft.moves, move)
-    if before is not None and again.same(before, move, seen, now_doable):
-        if draft.now < again.next_try(before):
+    refused = again.refused(draft.moves, move)
+    if refused is not None and again.same(refused, move, seen, now_doable):
+        if draft.now < again.next_try(refused):
             return
-        move = replace(move, tries=before.tries + 1, first=again.told_in(before))
+        move = replace(move, tries=refused.tries + 1, first=again.told_in(refused))
     left = tuple(w for w in move.wishes if w not in now_doable)
     steps = journal(move, draft.now, "found_off")
     fields: dict[str, Any] = {

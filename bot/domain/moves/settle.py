@@ -9,22 +9,25 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.domain.away import at_old_address
 from bot.domain.draft import Draft
 from bot.domain.leases.common import under_way
-from bot.domain.lifecycle import UNDER_WAY, On, step
+from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY, On, step
 from bot.domain.model import (
     BOT,
+    LeaseState,
     Machine,
     Move,
     MoveState,
     Power,
 )
 from bot.domain.moves.alarm import watch
-from bot.domain.moves.calls import forget_lost, journal, tell
+from bot.domain.moves.calls import forget_lost, in_flight, journal, tell
 from bot.domain.moves.changing import changing
-from bot.domain.moves.common import Round, bar
+from bot.domain.moves.common import RENUMBERED, Round, bar, live, move_before, seen_since
 from bot.domain.moves.hands import taken_up
-from bot.domain.moves.starting import proving, starting, stuck
+from bot.domain.moves.plan import ready
+from bot.domain.moves.starting import proving, starting, stuck, to_be_on
 from bot.domain.moves.stopping import given_up, stopping
 from bot.domain.moves.undoing import undoing
 
@@ -73,11 +76,52 @@ def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
         _owe(draft, machine, move)
         return
     power = ctx.sight.power(move.machine)
-    if power is not None:
+    if power is Power.OFF and _names_old_addresses(draft, ctx, move):
+        _anew(draft, machine, move)
+    elif power is not None:
         _go_on(draft, ctx, machine, move, power)
     elif move.state is MoveState.STOPPING:
         given_up(draft, move)
     watch(draft, ctx, machine, move.number)
+
+
+PAST_OFF = frozenset({MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING, MoveState.STUCK})
+"""States in which a machine that is off is to be changed or started by this move."""
+
+
+ANEW_AGAIN = timedelta(minutes=30)
+"""What was planned anew and still cannot be started is tried as everything else for so long."""
+
+ON_ITS_WAY = frozenset({LeaseState.MOVING, LeaseState.RETURNING})
+"""Leases whose old addresses come off whatever else is."""
+
+
+def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether a machine cannot be started by this move, since its settings name cards by addresses that these had before their host was
+    restarted meanwhile, and a move that is planned anew puts them right."""
+    if move.state not in PAST_OFF or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return False
+    last = move_before(draft, move)
+    if last is not None and last.reason == RENUMBERED and draft.now - last.changed < ANEW_AGAIN:
+        return False  # it was planned for that
+    covered = {(w.label, w.slot) for w in live(draft, move)} if move.state is MoveState.CHANGING else set()
+    for lease in draft.leases.values():
+        if lease.machine != move.machine or lease.state not in OPEN_LEASE:
+            continue
+        for slot in lease.slots:
+            comes = lease.state in ON_ITS_WAY or ready(draft, ctx.sight, lease, slot)
+            if (lease.label, slot) not in covered and comes and at_old_address(draft, ctx.sight, lease.machine, slot):
+                return True
+    return False
+
+
+def _anew(draft: Draft, machine: Machine, move: Move) -> None:
+    """This move is over; the next one puts the addresses right, and then power back as it was found."""
+    bar(draft, move, RENUMBERED)
+    steps = journal(move, draft.now, "dropped", RENUMBERED)
+    tell(draft, step(draft, move, On.RENUMBERED, reason=RENUMBERED, steps=steps))
+    if to_be_on(machine, move):
+        draft.put(replace(machine, owed_on=machine.owed_on or move.off_at or draft.now))
 
 
 def _owe(draft: Draft, machine: Machine | None, move: Move) -> None:

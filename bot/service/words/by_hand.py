@@ -23,11 +23,13 @@ from bot.domain.model import (
     Machine,
     Move,
     MoveState,
+    SlotId,
     Vgpu,
     Wish,
     Work,
 )
 from bot.domain.moves.hands import ANEW, IDLE, WOULD, announces
+from bot.domain.renumbered import stale
 from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
 from bot.service.words.board import paused_by
 from bot.service.words.common import Part, because, head, listed, ln, said, say, span_of, tidy
@@ -231,6 +233,16 @@ def _shut(t: Telling, move: Move) -> list[LineOf]:
 def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[LineOf]:
     lines = [ln(Bold("Edit Settings > Virtual Hardware"), ", and OK once:")]
     lines += _devices(t, takes, "Remove ")
+    for pci, slot in _old(t, puts, takes):
+        lines.append(
+            ln(
+                "• Remove DirectPath IO ",
+                Code(pci),
+                " (",
+                Code(tidy(slot, 40)),
+                " before its host was restarted), if it is there",
+            )
+        )
     lines += _devices(t, puts, "Add New Device > PCI Device: ")
     m, memory = t.machine, ""
     if puts:
@@ -243,6 +255,12 @@ def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[Lin
         memory = "$false"
     lines += [_shell(line) for line in _commands(t, puts, takes, memory)]
     return lines
+
+
+def _old(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[tuple[str, SlotId]]:
+    """Addresses that come off, too, with whose they were: a card is not there any more, and its machine does not start with them."""
+    cards, wishes = t.books.cards, [w for w in (*takes, *puts) if slots.card_name(w.slot) in t.books.cards]
+    return [(pci, w.slot) for w in wishes for pci in stale(cards.values(), t.books.card(w.slot))][:SHOWN]
 
 
 def _wide() -> LineOf:
@@ -294,6 +312,7 @@ def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: s
     power, go = [], []
     out = [_assignment(t.books, w) for w in takes[:SHOWN]]
     into = [_assignment(t.books, w) for w in puts[:SHOWN]]
+    out += [FixedCard(pci) for pci, _ in _old(t, puts, takes)]
     if pci := [a.pci for a in out if isinstance(a, FixedCard)]:
         where = f"? {{$_.ExtensionData.Backing.Id -in {_list(pci)}}}"
         power.append(f"Get-PassthroughDevice -VM $vm | {where} | Remove-PassthroughDevice -Confirm:$false")

@@ -127,6 +127,21 @@ def new_addresses(policy: Policy) -> str:
     return "I see to the new addresses" if policy.level == "act" else "an admin puts the new addresses in"
 
 
+def put_right(policy: Policy, vm: str, *, off: bool, paused: bool = False) -> str:
+    """Who puts new addresses in the settings of a machine, and when.
+
+    :param off: it is off
+    """
+    if policy.level == "watch":
+        return f"I only watch: an admin has to put that right in vCenter{'; then it can be started' if off else ''}."
+    if not off:
+        who = "I put that right" if policy.level == "act" else "An admin puts that right, by hand,"
+        return f"{who} in the next restart of {vm}; I ask when that may be."
+    when = "as soon as an admin resumes" if paused else "now"
+    who = f"so I put that right {when}" if policy.level == "act" else f"so an admin is asked to put that right {when}"
+    return f"{vm} is off, {who}; then it can be started."
+
+
 def starts_it(policy: Policy, when: str = "") -> str:
     """Who starts a machine that is off through the bot, as a sentence without its end. ``when``: with a blank before it."""
     match policy.level:

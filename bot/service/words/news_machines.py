@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain.blockers import Mender, named
 from bot.domain.model import Agreement, LeaseState, Mode, Move, MoveState, Work
 from bot.domain.moves.again import next_try
-from bot.domain.moves.common import CALLED_OFF, SITS, sits
+from bot.domain.moves.common import CALLED_OFF, RENUMBERED, SITS, sits
 from bot.domain.near import may_have
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
@@ -93,6 +93,14 @@ def _owed(t: Telling) -> bool:
 def machine_back(t: Telling) -> Reply:
     """A machine that is off through us, and whose restart was lost, is started."""
     when = " as soon as I may act again" if t.books.paused else " now"
+    if t.item.reason == RENUMBERED:
+        return say(
+            head(f"{t.vm} is still off. {starts_it(t.policy, when)}."),
+            ln(
+                "Its host was restarted meanwhile, and its cards have other addresses. "
+                "In the settings those are put right first: with the old ones it does not start."
+            ),
+        )
     if t.item.reason:
         return say(
             head(f"{t.vm} went off once more. {starts_it(t.policy, when)}."),

@@ -22,7 +22,7 @@ from bot.service.words.common import (
     slots_of,
     tidy,
 )
-from bot.service.words.levels import new_addresses
+from bot.service.words.levels import new_addresses, put_right
 from bot.service.words.telling import Telling
 
 
@@ -49,9 +49,7 @@ def renumbered(t: Telling) -> Reply:
     return say(
         head(t.cards, f" {has} {'other addresses' if many else 'another address'}{at}; nothing of {_them(t)} is lost."),
         ln(f"The host was restarted. {t.vm} still names {old}, and does not start so."),
-        ln(f"{t.vm} is off, so that is put right now; then it can be started.")
-        if t.item.reason == "off"
-        else ln(f"That is put right in the next restart of {t.vm}; I ask when that may be."),
+        ln(put_right(t.policy, t.vm, off=t.item.reason == "off", paused=bool(t.books.paused))),
         ln(f"{'They stay' if many else 'It stays'} lent to ", t.holder, [" until ", When(end)] if end else None, "."),
         buttons=(about_button("What do you know?", "why", t.ref), MINE),
     )
@@ -103,7 +101,9 @@ def numbered(scene: Scene, cards: Sequence[Card], *, gone: bool) -> Reply:
     return say(
         head(names, f" {'are the same cards' if many else 'is the same card'} at {'new addresses' if many else 'a new address'}."),
         ln(at, "."),
-        ln("In the settings of ", vms, " I see to that: at once in what is off, else in the next restart.") if leases else None,
+        ln("In the settings of ", vms, " ", new_addresses(scene.policy), ": at once in what is off, else in the next restart.")
+        if leases
+        else None,
     )  # fmt: skip
 
 
