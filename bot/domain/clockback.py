@@ -45,7 +45,7 @@ STAMPS: dict[type, tuple[str, ...]] = {
     Machine: (),
     Request: ("asked", "question", "told", "changed"),
     Lease: (
-        "since", "changed", "active_since", "free_since", "bound_since", "guest_without_since", "question",
+        "since", "changed", "active_since", "free_since", "clock_since", "bound_since", "guest_without_since", "question",
         "seen_vcenter", "seen_guest", "computed", "proven", "done_heard",
     ),
     Move: (

@@ -70,12 +70,13 @@ def decide(
     windows.settle(draft, readings, policy, sight)
     moving = Round(sight, policy, run, acting, last_look, people)
     moves.settle(draft, moving)
-    blind = seen.at - last_look if seen is not None and last_look is not None else timedelta(0)
-    lent = LeaseRound(sight, people, policy, acting, blind if blind >= LONG_BLIND else timedelta(0))
+    blind = max(seen.at - last_look, timedelta(0)) if seen is not None and last_look is not None else timedelta(0)
+    away = blind if blind > AWAY else timedelta(0)
+    lent = LeaseRound(sight, people, policy, acting, _stood_still(draft, acting, blind), away)
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
     overdue.settle(draft, people, policy)
-    planner.settle(draft, sight, people, policy)
+    planner.settle(draft, sight, people, policy, away)
     if not jumped:
         planner.allot(draft, sight, people, policy)
     windows.drop_lost(draft)
@@ -86,8 +87,38 @@ def decide(
     questions.settle(draft)
 
 
-LONG_BLIND = timedelta(hours=1)
-"""Nobody looked for so long: the bot or vCenter was away, and what people did not do meanwhile is not held against them."""
+LONG_STILL = timedelta(hours=1)
+"""For so long the bot did nothing (paused, watching, or away) or vCenter was away: what did not happen meanwhile is held against nobody.
+
+What stands still then, by the stretch that is over: the 24 h of a free reserved card, the 24 h after which the next night is certain, the 12 h
+of a machine that its owner left off. By a shorter one (AWAY) in which nobody could be heard: the time to answer an offer or "do you still
+want it?", a guest's first word, and the notice of a take-back.
+
+What does not, and why: ends of leases, their reminders and the 24 h for running work are promises to who waits, and cost nobody anything
+while nothing can be done. Agreed times and rests are hours of the day. What is quiet is measured in minutes that guests tell, and answers to a
+question are heard while paused. An hour to repair ends only with a word from inside that the card is still missing. A power-off within two
+hours of our shutdown, five minutes for a guest's shutdown, and what people at the level `hands` were asked for are what a machine does, whoever
+looks. A request that can be given nothing is looked at twice before it rests, and wakes by itself.
+"""
+
+AWAY = timedelta(minutes=15)
+"""Without a look for longer the bot is taken to have been away: nobody could answer it, and no guest be heard."""
+
+STILL = "still"
+"""A number of the books: since when the bot does nothing, in Unix seconds; 0: it acts."""
+
+
+def _stood_still(draft: Draft, acting: bool, blind: timedelta) -> timedelta:
+    """The stretch in which nothing could happen and that is over with this round; zero while it lasts, or if it was short."""
+    since, now = draft.numbers.get(STILL, 0), int(draft.now.timestamp())
+    if not acting:
+        if not 0 < since <= now:
+            draft.note(STILL, now)
+        return timedelta(0)
+    if since:
+        draft.note(STILL, 0)
+        blind = max(blind, timedelta(seconds=now - since))
+    return blind if blind >= LONG_STILL else timedelta(0)
 
 
 def _hold_now(draft: Draft, policy: Policy) -> None:

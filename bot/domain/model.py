@@ -108,7 +108,9 @@ class Card:
     label: str = ""  # of a dynamic card: what its host's admin called it
     profiles: tuple[tuple[str, int], ...] = ()  # of a vGPU card: what it may be cut into, and how many of each
     consolidates: bool = False  # of a vGPU card: its host fills one card before the next; else it spreads
-    was: tuple[str, ...] = ()  # of a fixed card: addresses that it had before, while any machine's settings may name them
+    was: tuple[
+        str, ...
+    ] = ()  # of a fixed card: addresses that it had before, while any machine's settings may name them
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,7 @@ class Lease:
     active_since: datetime | None = None  # clock and end time start here
     end: datetime | None = None  # yours until
     free_since: datetime | None = None  # reserved, and all its devices clean since then
+    clock_since: datetime | None = None  # from when its state is counted, where that stood still since `changed`
     bound_since: datetime | None = (
         None  # machine on and devices bound since then (20 min without a word from the guest)
     )
@@ -305,6 +308,11 @@ class Lease:
     done_heard: datetime | None = None  # `gpu done` in the guest was taken up to then
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
+
+    @property
+    def counts_from(self) -> datetime:
+        """From when it is counted how long it is in its state: what stood still is nobody's."""
+        return max(self.changed, self.clock_since or self.changed)
 
 
 class Turn(StrEnum):

@@ -365,10 +365,10 @@ class _Play:
         mine = self._agreed(lease.machine, lease.label)
         firm = [a.window.end for a in mine if a.firm and a.window is not None]
         zone = self.zone_of(lease.person)
-        worst = max(firm) if firm else self._night(max(self.now, lease.changed + self.policy.stuck_return), zone)
+        worst = max(firm) if firm else self._night(max(self.now, lease.counts_from + self.policy.stuck_return), zone)
         found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
         if found is None:
-            at = max(self.now, lease.changed + self.policy.stuck_return)
+            at = max(self.now, lease.counts_from + self.policy.stuck_return)
             night = windows.usable_night(at, zone, self.policy, usual)
             return _Free(night.start, worst, slot, "returning", lease.person, night.end)
         start = found[1].start

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain import idle, leases, pool, queue, windows
+from bot.domain.idle.common import BACK
 from bot.domain.model import Job, Lease, LeaseState, Login, Power, Terms
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
@@ -159,6 +160,18 @@ def test_the_same_without_anything_missing_is_taken_back() -> None:
     world, _ = contended_world()
     until_warned(world)
     run(world, 120 * MIN)
+    assert taken(world)
+
+
+def test_the_notice_counts_anew_once_the_bot_that_nobody_could_answer_is_back() -> None:
+    """Its guests' words of that time are told when it is back, so they show a card that was quiet all the while."""
+    world, _ = contended_world()
+    until_warned(world)
+    run(world, 40 * MIN)
+    world.do(lambda d: d.note(BACK, int(world.now.timestamp())))
+    run(world, 40 * MIN)
+    assert not taken(world)
+    run(world, 10 * MIN)
     assert taken(world)
 
 

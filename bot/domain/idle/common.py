@@ -22,6 +22,9 @@ from bot.domain.queue import contended, waiters
 WATCHED = frozenset({LeaseState.ACTIVE, LeaseState.RETURNING})
 """Leases whose devices are watched: on their way back too, for work that begins before the shutdown is asked."""
 
+BACK = "back"
+"""A number of the books: when the bot came back from its last outage, in Unix seconds."""
+
 TAKEN = "it did nothing, and somebody waits"
 """The reason of a lease that is taken back under its terms."""
 

@@ -12,14 +12,14 @@ from bot.domain.draft import Draft
 from bot.domain.idle import asking, blind, facts, identity, taking
 from bot.domain.idle.acts import new_watch
 from bot.domain.idle.clocks import fold, missed, unseen
-from bot.domain.idle.common import watch_of, watched
+from bot.domain.idle.common import BACK, watch_of, watched
 from bot.domain.idle.identity import Names
 from bot.domain.inside import Minute, Watch
 from bot.domain.leases.common import Round
 from bot.domain.model import LeaseState, Reading, SlotId
 
-MINUTE, BACK = "minute", "back"
-"""Numbers of the books: the last minute that was folded in; when the bot came back from its last outage, in Unix seconds."""
+MINUTE = "minute"
+"""A number of the books: the last minute that was folded in."""
 
 
 def settle(

@@ -13,7 +13,18 @@ from datetime import timedelta
 from bot.domain import windows
 from bot.domain.draft import Draft
 from bot.domain.idle.clocks import busy_within, unknown_for
-from bot.domain.idle.common import TAKEN, askable, audience, first_waiter, is_quiet, over, watch_of, watched, watches_of
+from bot.domain.idle.common import (
+    BACK,
+    TAKEN,
+    askable,
+    audience,
+    first_waiter,
+    is_quiet,
+    over,
+    watch_of,
+    watched,
+    watches_of,
+)
 from bot.domain.inside import Nudge, Verdict, Watch
 from bot.domain.leases.acts import unagree
 from bot.domain.leases.common import Round, fresh, under_way
@@ -85,6 +96,8 @@ def settle(draft: Draft, ctx: Round) -> None:
 def warned(draft: Draft, lease: Lease, nudge: Nudge, policy: Policy) -> bool:
     """Whether the terms allow it, its time has come, and the warning stands and was delivered long enough ago."""
     idle, delivered = policy.idle, draft.books.delivered.get(nudge.key)
+    # While the bot was away nobody could answer: the notice is as long after that.
+    back = draft.numbers.get(BACK, 0)
     return (
         lease.terms.take_back
         and not lease.fault
@@ -95,6 +108,7 @@ def warned(draft: Draft, lease: Lease, nudge: Nudge, policy: Policy) -> bool:
         and delivered is not None
         and delivered >= nudge.asked
         and draft.now - delivered >= idle.take_back_warned
+        and draft.now.timestamp() - back >= idle.take_back_warned.total_seconds()
     )
 
 

@@ -44,9 +44,8 @@ class Round:
     people: People
     policy: Policy
     acting: bool = True  # level act, not paused, no clock jump: while nothing may be done, nobody is blamed for waiting
-    blind: timedelta = timedelta(
-        0
-    )  # for so long nobody looked before this look (the bot or vCenter was away); zero: it followed the last one
+    still: timedelta = timedelta(0)  # for so long, until this round, the bot did nothing or could see nothing
+    away: timedelta = timedelta(0)  # for so long, until this look, nobody looked: the bot or vCenter was away
     again: bool = False  # the same look a second time in one round: it counts once
 
     def left(self, person: PersonId) -> bool:
@@ -155,3 +154,12 @@ def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:
         step(draft, lease, On.ASK_AGAIN, why=why, changed=lease.changed)
     ask_window(draft, lease, why)
     return draft.leases[lease.label]
+
+
+def stood_still(draft: Draft, ctx: Round, lease: Lease) -> Lease:
+    """The clock of a lease's state goes on from where it stood while nothing could happen."""
+    if not ctx.still or ctx.again:
+        return lease
+    lease = replace(lease, clock_since=min(draft.now, lease.counts_from + ctx.still))
+    draft.put(lease)
+    return lease

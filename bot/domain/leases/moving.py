@@ -9,7 +9,7 @@ from bot.domain.away import away, carried
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import move_of
 from bot.domain.leases.broken import broken_on
-from bot.domain.leases.common import Round, ask_window, fresh
+from bot.domain.leases.common import Round, ask_window, fresh, stood_still
 from bot.domain.leases.ends import broken
 from bot.domain.lifecycle import OPEN_MOVE, On, step
 from bot.domain.model import AsideWhy, Lease, LeaseState, Move, MoveState, Power, Reading
@@ -66,13 +66,13 @@ def _came_not(draft: Draft, lease: Lease, move: Move | None) -> None:
 
 def _left_off(draft: Draft, ctx: Round, lease: Lease) -> None:
     """The devices sit in a machine that is off by its owner's wish: a button for it; after 12 h the clock starts."""
-    machine = draft.machines[lease.machine]
-    if draft.now - lease.changed >= ctx.policy.power_on_wait:
+    machine, lease = draft.machines[lease.machine], stood_still(draft, ctx, lease)
+    if draft.now - lease.counts_from >= ctx.policy.power_on_wait and not draft.paused:
         _activate(draft, ctx, lease, On.LEFT_OFF)
         return
     for to in machine.owners:
         once = f"{lease.label}:{lease.changed.isoformat()}"
-        until = lease.changed + ctx.policy.power_on_wait
+        until = lease.counts_from + ctx.policy.power_on_wait
         draft.tell(News(NewsKind.WAITS_POWER_ON, to, once=once, lease=lease, machine=machine, until=until))
 
 
@@ -93,6 +93,8 @@ def _prove(draft: Draft, ctx: Round, lease: Lease) -> None:
     elif bound and (word is None or not word.inside):  # an exporter shows what it was given to see
         if lease.bound_since is None:
             draft.put(replace(lease, bound_since=draft.now))
+        elif ctx.away and not ctx.again:  # its guest may have spoken to nobody
+            draft.put(replace(lease, bound_since=min(draft.now, lease.bound_since + ctx.away)))
         elif draft.now - lease.bound_since >= ctx.policy.seen_in_guest:
             _activate(draft, ctx, lease, On.UNSEEN)
     elif lease.guest_without_since is None:

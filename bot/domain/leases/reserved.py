@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from bot.domain import away, hours, windows
 from bot.domain.draft import Draft
@@ -123,12 +122,10 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
                 _now_is_late(draft, ctx, lease)
         return
     since = lease.free_since
-    if not ctx.acting:  # it is the bot that does nothing just now: that time is nobody's
-        if draft.now - since >= IDLE_BOT:
-            draft.put(replace(lease, free_since=draft.now))
-        return
-    if ctx.blind and not ctx.again:
-        since = min(draft.now, since + ctx.blind)
+    if not ctx.acting:
+        return  # it is the bot that does nothing just now: that time is nobody's
+    if ctx.still and not ctx.again:
+        since = min(draft.now, since + ctx.still)
         lease = replace(lease, free_since=since)
         draft.put(lease)
     if lease.active_since is not None:  # at another address since it worked
@@ -147,10 +144,6 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
             once = f"{lease.label}:{since.isoformat()}:{warn}"
             until = since + policy.reserved_free
             draft.tell(News(NewsKind.FREE_UNUSED, lease.person, once=once, lease=lease, until=until))
-
-
-IDLE_BOT = timedelta(hours=1)
-"""While the bot does nothing (paused, or it only watches) the time for which a card lies free is counted from anew once it is so long."""
 
 
 def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.domain import windows
 from bot.domain.away import carried
 from bot.domain.draft import Draft
-from bot.domain.leases.common import Round, all_taken_off, fresh, others_wait, under_way, watch_window
+from bot.domain.leases.common import Round, all_taken_off, fresh, others_wait, stood_still, under_way, watch_window
 from bot.domain.leases.ends import HANDED_ON, end, split
 from bot.domain.lifecycle import On
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
@@ -31,7 +31,7 @@ def returning(draft: Draft, ctx: Round, lease: Lease) -> None:
         news = News(NewsKind.ENDED, lease.person, lease=ended, machine=machine, slots=ended.slots, reason=ended.reason)
         draft.tell(news)
         return
-    _firm(draft, ctx, watch_window(draft, ctx.sight, lease))
+    _firm(draft, ctx, watch_window(draft, ctx.sight, stood_still(draft, ctx, lease)))
 
 
 def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
@@ -57,7 +57,7 @@ def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
 
 
 def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
-    """24 h after the end the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
+    """24 h after the end, less what stood still, the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
     why = _why_firm(draft, ctx, lease)
     if (
         not (ctx.acting and why and others_wait(draft, lease))
@@ -81,7 +81,7 @@ def _why_firm(draft: Draft, ctx: Round, lease: Lease) -> str:
     """The one cause that makes the next night certain while others wait, in words; "" there is none yet."""
     if lease.not_nows >= 2:
         return 'others wait, and "not now" was said twice'
-    if draft.now - lease.changed >= ctx.policy.stuck_return:
+    if draft.now - lease.counts_from >= ctx.policy.stuck_return:
         return f"others wait, and it should have come out {limit_words(ctx.policy.stuck_return)} ago"
     return ""
 

@@ -31,13 +31,18 @@ from bot.domain.queue import line, tell_offer
 from bot.domain.sight import Sight
 
 
-def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
-    """Rests that end, offers that run out or lose their slot, machines and people that are gone."""
+def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: timedelta = timedelta(0)) -> None:
+    """Rests that end, offers that run out or lose their slot, machines and people that are gone.
+
+    :param away: for so long, until this round, nobody could be answered
+    """
     for who in [id for id, known in people.items() if not known.active]:
         _left(draft, who, people)
     for request in line(draft):
         person = people.get(request.person)
         machine = draft.machines.get(request.machine)
+        if away:
+            request = _later(draft, sight, request, person, policy, away)
         if machine is None or machine.gone or request.person not in machine.owners:
             _lost_machine(draft, request, machine, person, policy)
         elif request.state is RequestState.OFFERED:
@@ -46,6 +51,26 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
             if request.rest is not None:
                 _settle_rest(draft, sight, request)
             hindered.settle(draft, sight, draft.requests[request.number], machine, policy)
+
+
+def _later(
+    draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy, away: timedelta
+) -> Request:
+    """Who could not answer, because nobody was there to hear it, has as long as if the question had been asked later by that, and never
+    longer than if it were asked now. A rest that only passes is none of that."""
+    offer, rest, zone = request.offer, request.rest, person.zone if person else policy.zone
+    if offer is not None:
+        latest = hours.add_working(draft.now, policy.accept_by, zone, policy)
+        by = max(offer.accept_by, min(offer.accept_by + away, latest))
+        request = replace(request, offer=replace(offer, accept_by=by))
+    if rest is not None and rest.until is not None and rest.why in (RestWhy.STILL_WANTED, RestWhy.MACHINE):
+        latest = hours.add_working_days(draft.now, policy.still_wanted, zone, policy)
+        request = replace(request, rest=replace(rest, until=max(rest.until, min(rest.until + away, latest))))
+    if request != draft.requests[request.number]:
+        draft.put(request)
+        if offer is not None:
+            _tell_anew(draft, sight, request, person, policy)
+    return request
 
 
 def _left(draft: Draft, who: PersonId, people: People) -> None:
@@ -124,10 +149,16 @@ def _keep_true(draft: Draft, sight: Sight, request: Request, person: Person | No
         return
     request = replace(request, offer=replace(offer, free_at=free_at, unknown=unknown))
     draft.put(request)
+    _tell_anew(draft, sight, request, person, policy)
+
+
+def _tell_anew(draft: Draft, sight: Sight, request: Request, person: Person | None, policy: Policy) -> None:
+    """The message of an open offer is edited: it says what holds by now."""
+    held, until = draft.held(str(request.number)), request.offer.accept_by if request.offer is not None else None
     word = sight.word(request.machine, draft.now, policy.reading_stale)
     _, what = windows.works(word, draft.now, policy)
     slots, zone = tuple(h.slot for h in held), person.zone if person else policy.zone
-    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=offer.accept_by, reason=what, zone=zone)
+    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=until, reason=what, zone=zone)
 
 
 def _shifted(told: datetime, free_at: datetime, now: datetime) -> bool:
