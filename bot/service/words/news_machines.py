@@ -487,7 +487,12 @@ def undone(t: Telling) -> Reply:
         if m is not None and m.refused_as
         else ln("I do not try again in this restart time."),
         _barred(t),
-        buttons=() if t.public else _buttons_again(t),
+        # One that was found off needs no time for a restart: it is tried again at any moment.
+        buttons=()
+        if t.public
+        else _buttons_again(t)[-1:]
+        if m is not None and (m.refused_as or m.was_on is False)
+        else _buttons_again(t),
     )
 
 
