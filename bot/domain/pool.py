@@ -213,13 +213,14 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
 def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozenset[SlotId]:
     """Name new cards by first sight, and follow how and where their host gives them; say once a day that a host is away. Returns the cards
     that are not to be taken for lost though it does not list them."""
-    waits, kept = renumbered.settle(draft, host, policy) if sight.complete(host.vcenter) else (frozenset(), frozenset())
+    whole = host.connected and sight.complete(host.vcenter)  # else nobody knows what is missing, so none is new
+    waits, kept = renumbered.settle(draft, host, policy) if whole else (frozenset(), frozenset())
     known = {c.pci: c for c in draft.cards.values() if (c.vcenter, c.host) == (host.vcenter, host.id)}
     for seen in sorted(host.cards, key=lambda c: c.pci):
         kind = policy.kinds.get(seen.ids)
         if seen.pci in known:
             _follow(draft, known[seen.pci], host, seen, policy)
-        elif kind is not None and seen.active and seen.pci not in waits:
+        elif kind is not None and seen.active and whole and seen.pci not in waits:
             taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
             name = f"{kind}-{max(taken, default=0) + 1}"
             card = as_seen(Card(name, host.vcenter, host.id, host.name, seen.pci, kind), host, seen, policy)

@@ -14,7 +14,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible
 from bot.domain.hosts import Host, host_of
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import BOT, Card, Mode, PersonId, Seen, SeenCard, SeenHost, SeenMachine, Turn
+from bot.domain.model import BOT, Card, Mode, PersonId, Seen, SeenCard, SeenHost, SeenMachine, SlotId, Turn
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
@@ -34,7 +34,8 @@ class Riddle:
     @property
     def sure(self) -> bool:
         """Whether it is beyond doubt which is which."""
-        return len(self.lost) == len(self.new) and not self.stayed
+        alike = all(card.mode is seen.mode for card, seen in self.pairs)  # given in the same way as before
+        return len(self.lost) == len(self.new) and not self.stayed and alike
 
     @property
     def pairs(self) -> tuple[tuple[Card, SeenCard], ...]:
@@ -154,12 +155,21 @@ def _ask(draft: Draft, riddle: Riddle) -> None:
     same = "same" if riddle.pairs else ""
     news = News(NewsKind.WHICH_CARD, ADMINS, once=once, slots=names, who=riddle.host, reason=f"{were}; new are {at}")
     draft.tell(replace(news, counts=((same or "other", len(riddle.new)),)))
+    for label, own in _held(draft, names).items():
+        lease = draft.leases[label]
+        news = replace(news, to=lease.person, once=f"{label}:{once}", lease=lease, slots=own, counts=())
+        draft.tell(replace(news, machine=draft.machines.get(lease.machine)))
+
+
+def _held(draft: Draft, names: Iterable[str]) -> dict[str, tuple[SlotId, ...]]:
+    """What each open lease has of some cards, by its label."""
+    found: dict[str, tuple[SlotId, ...]] = {}
     for name in names:
-        for hold in draft.on(name):
+        for hold in sorted(draft.on(name), key=lambda h: h.slot):
             lease = draft.leases.get(hold.label)
             if hold.turn is Turn.HAS and lease is not None and lease.state in OPEN_LEASE:
-                machine = draft.machines.get(lease.machine)
-                draft.tell(replace(news, to=lease.person, lease=lease, machine=machine, counts=()))
+                found[hold.label] = (*found.get(hold.label, ()), hold.slot)
+    return found
 
 
 __all__ = ["Riddle", "clear", "follow", "open_riddles", "others", "riddles", "settle", "stale", "unsure_of"]

@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain import moves, renumbered
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power, Seen, SeenCard
+from bot.domain.model import CallKind, Card, LeaseState, Mode, MoveState, Outcome, Power, Seen, SeenCard
 from bot.domain.moves import Order
 from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import PCI, Act, World
@@ -24,6 +24,7 @@ class Renumbering(World):
 
     def __init__(self) -> None:
         self.shown: tuple[str, ...] = PCI
+        self.lost, self.half = False, False  # its connection to vCenter; what vCenter says is not all
         self.refuses = False  # every start
         self.tries = False  # what cannot be started may be tried, before two looks are had
         super().__init__()
@@ -35,7 +36,8 @@ class Renumbering(World):
         host = seen.hosts[0]
         bound = {pci: uuid for pci, uuid in host.bound.items() if pci in self.shown}
         cards = tuple(SeenCard(p, "10de:1eb8", "Tesla T4", True) for p in self.shown)
-        return replace(seen, hosts=(replace(host, cards=cards, bound=bound),))
+        seen = replace(seen, hosts=(replace(host, cards=cards, bound=bound, connected=not self.lost),))
+        return replace(seen, complete=frozenset()) if self.half else seen
 
     def _carry_out(self, order: Order) -> Outcome:
         """vCenter starts nothing whose settings name what is not there."""
@@ -239,3 +241,25 @@ def test_an_old_address_that_was_left_beside_the_new_one_by_hand_comes_off() -> 
     assert world.vms["vm-r"].cards == {UP[0]} and world.vms["vm-r"].power is Power.ON, world.describe()
     assert states(world)["vm-r"] == (LeaseState.ACTIVE, ("T4-1",))
     assert len([m for m in world.books.moves.values() if m.machine == "uuid-vm-r"]) <= 2
+
+
+@pytest.mark.parametrize("how", ["lost", "half"])
+def test_nothing_is_new_while_nobody_knows_what_is_missing(how: str) -> None:
+    """A host that is restarted is first not connected; a look may lack a page: what is seen then are not other cards."""
+    world = Renumbering()
+    lent(world)
+    setattr(world, how, True)
+    world.restart_host(UP)
+    world.pass_time(2 * LOOKS)
+    assert len(world.books.cards) == 4
+    setattr(world, how, False)
+    world.pass_time(5 * LOOKS)
+    assert [c.pci for _, c in sorted(world.books.cards.items())] == list(UP)
+    assert not world.told(NewsKind.FAILED) and {s for s, _ in states(world).values()} <= OPEN_LEASE
+
+
+def test_a_card_that_is_given_in_another_way_may_be_another_one() -> None:
+    card = Card("T4-1", "lab", "host-1", "esx-01", PCI[0], "T4")
+    for mode, sure in ((Mode.FIXED, True), (Mode.VGPU, False)):
+        seen = SeenCard(UP[0], "10de:1eb8", "Tesla T4", True, mode)
+        assert renumbered.Riddle("T4", "esx-01", (card,), (seen,), False).sure is sure

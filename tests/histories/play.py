@@ -407,16 +407,18 @@ class History:
         world = self.site.world
         nodes = world.inventory.of(vim.HostSystem)
         node = nodes[a % len(nodes)]
-        ids = [c.pci.id for c in world.metals[node.moid].cards]
+        cards = world.metals[node.moid].cards
+        ids = [c.pci.id for c in cards]
+        alike = [c.pci.id for c in cards if (c.label, c.wants_shared) == (cards[0].label, cards[0].wants_shared)]
         match b % 6:
             case 0 | 1 | 2:
                 moved = {i: bus(i, 1) for i in ids}
             case 3:
                 moved = {i: bus(i, -1) for i in ids}
             case 4:  # something was put in before them: each is where the next one was
-                moved = dict(zip(ids, [*ids[1:], bus(ids[-1], 1)], strict=True))
+                moved = dict(zip(alike, [*alike[1:], bus(alike[-1], 1)], strict=True))
             case _:
-                moved = {ids[a // 2 % len(ids)]: bus(ids[-1], 1)}
+                moved = {alike[a // 2 % len(alike)]: bus(alike[-1], 1)}
         self.site.hands.host(node.name, renumber=moved)
         self.site.read_journal()
 

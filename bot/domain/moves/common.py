@@ -164,11 +164,8 @@ def sits(move: Move) -> tuple[Wish, ...]:
 
 def ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
     """What this cycle put on and is still there, as wishes to take it off."""
-    return tuple(
-        replace(w, work=Work.TAKE)
-        for w in move.wishes
-        if w.work is Work.PUT and there(draft, ctx, w) is True and _ours(draft, ctx, move, w)
-    )
+    put = [(w, replace(w, work=Work.TAKE)) for w in move.wishes if w.work is Work.PUT]
+    return tuple(off for w, off in put if there(draft, ctx, off) is True and _ours(draft, ctx, move, w))
 
 
 def _ours(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:

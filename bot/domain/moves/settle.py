@@ -6,6 +6,7 @@ Past ``stopping`` a machine that we put off is never left off: nothing changed y
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,11 +21,12 @@ from bot.domain.model import (
     Move,
     MoveState,
     Power,
+    Wish,
 )
 from bot.domain.moves.alarm import watch
 from bot.domain.moves.calls import forget_lost, in_flight, journal, tell
 from bot.domain.moves.changing import changing
-from bot.domain.moves.common import RENUMBERED, Round, bar, live, move_before, seen_since
+from bot.domain.moves.common import RENUMBERED, Round, bar, live, move_before, ours_there, seen_since
 from bot.domain.moves.hands import taken_up
 from bot.domain.moves.plan import ready
 from bot.domain.moves.starting import proving, starting, stuck, to_be_on
@@ -104,7 +106,9 @@ def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
     last = move_before(draft, move)
     if last is not None and last.reason == RENUMBERED and draft.now - last.changed < ANEW_AGAIN:
         return False  # it was planned for that
-    covered = {(w.label, w.slot) for w in live(draft, move)} if move.state is MoveState.CHANGING else set()
+    sees_to: Sequence[Wish] = live(draft, move) if move.state is MoveState.CHANGING else ()
+    sees_to = ours_there(draft, ctx, move) if move.state is MoveState.UNDOING else sees_to
+    covered = {(w.label, w.slot) for w in sees_to}
     for lease in draft.leases.values():
         if lease.machine != move.machine or lease.state not in OPEN_LEASE:
             continue

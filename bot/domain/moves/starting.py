@@ -105,8 +105,8 @@ def _may_ask_on(draft: Draft, ctx: Round, move: Move) -> bool:
 
 def _start_refused(draft: Draft, ctx: Round, machine: Machine, move: Move, why: str, pci: str) -> None:
     """With something put on, that comes off again; with nothing put on, a person is needed at once."""
-    put = [w for w in move.wishes if w.work is Work.PUT and there(draft, ctx, w) is True]
-    if put:
+    puts = [replace(w, work=Work.TAKE) for w in move.wishes if w.work is Work.PUT]
+    if any(there(draft, ctx, w) is True for w in puts):  # also by an address that its card had before
         blame(draft, move, pci, why)
         back = step(
             draft, move, On.START_REFUSED, undo=True, reason=why, steps=journal(move, draft.now, "start_refused", why)
