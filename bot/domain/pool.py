@@ -42,7 +42,7 @@ from bot.domain.questions import stranger_key, window_key
 from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
 from bot.domain.sight import Sight
-from bot.domain.slots import card_name, equal, kind_of, part_of, parts
+from bot.domain.slots import card_name, equal, kind_of, known, part_of, parts, same_card
 from bot.domain.vgpu import lendable
 
 V = TypeVar("V", Card, Machine)
@@ -200,7 +200,7 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     )  # with the cards that were just named, and the devices where they run
     for card in [quarantine.count(draft, sight, c, kept) for c in draft.cards.values()]:
         if quarantine.not_there(draft, card.name):
-            set_aside(draft, card, AsideWhy.QUARANTINED, quarantine.gone_words(card), heals=True)
+            set_aside(draft, card, AsideWhy.QUARANTINED, quarantine.gone_words(card, sight), heals=True)
         elif card.missing:
             continue  # one look is not enough, and it says nothing else of it
         elif card.mode is Mode.VGPU:
@@ -215,19 +215,23 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozens
     that are not to be taken for lost though it does not list them."""
     whole = host.connected and sight.complete(host.vcenter)  # else nobody knows what is missing, so none is new
     waits, kept = renumbered.settle(draft, host, policy) if whole else (frozenset(), frozenset())
-    known = {c.pci: c for c in draft.cards.values() if (c.vcenter, c.host) == (host.vcenter, host.id)}
+    mine = [c for c in draft.cards.values() if hosts.host_of(c) == (host.vcenter, host.id)]
     for seen in sorted(host.cards, key=lambda c: c.pci):
         kind = policy.kinds.get(seen.ids)
-        if seen.pci in known:
-            _follow(draft, known[seen.pci], host, seen, policy)
-        elif kind is not None and seen.active and whole and seen.pci not in waits:
+        here = [c for c in mine if c.pci == seen.pci]
+        same = min((c for c in here if same_card(c, seen)), key=lambda c: c.missing, default=None)
+        # Of another make than what was there it is another card: it has a name of its own, once that one is known to be gone.
+        kept_by = [c for c in here if c.missing < LOOKS_TO_BE_GONE]
+        if same is not None:
+            _follow(draft, same, host, seen, policy)
+        elif kind is not None and seen.active and whole and seen.pci not in waits and not kept_by:
             taken = [int(c.name.rsplit("-", 1)[1]) for c in draft.cards.values() if c.name.rsplit("-", 1)[0] == kind]
             name = f"{kind}-{max(taken, default=0) + 1}"
             card = as_seen(Card(name, host.vcenter, host.id, host.name, seen.pci, kind), host, seen, policy)
             card = replace(card, aside=hosts.drained(draft, hosts.host_of(card)))
             draft.put(card)
             draft.log(BOT, "card.seen", card.name, f"{host.name} {seen.pci}")
-    if known and (not host.connected or host.maintenance):
+    if mine and (not host.connected or host.maintenance):
         why = "is in maintenance mode" if host.connected else "is not connected to its vCenter"
         once = f"{host.vcenter}:{host.id}:{draft.now.date()}"
         draft.tell(News(NewsKind.HOST_AWAY, ADMINS, once=once, reason=f"{host.name} {why}"))
@@ -240,7 +244,7 @@ def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
         card,
         host_name=host.name,
         mode=seen.mode,
-        ids=seen.ids,
+        ids=seen.ids if known(seen.ids) else card.ids,
         label=seen.label if seen.mode is Mode.DYNAMIC else "",
         profiles=lendable(seen.profiles, policy.vgpu_counts, policy.vgpu_profiles) if seen.mode is Mode.VGPU else (),
         consolidates=host.consolidates,
@@ -255,7 +259,7 @@ def _with(value: V, **fields: Any) -> V:
 def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> None:
     """Take over what changed of a card. How it is given is an admin's to change, and waits until nobody has it: what is lent was lent so."""
     fresh = as_seen(card, host, seen, policy)
-    other = (fresh.mode, fresh.label, fresh.ids) != (card.mode, card.label, card.ids)
+    other = (fresh.mode, fresh.label) != (card.mode, card.label)
     if other and card.ids and draft.on(card.name):
         once = f"{card.name}:{seen.mode}:{seen.label}"
         why = f"{host.name} gives it another way now ({seen.mode}), and it is lent or kept for somebody"
@@ -440,6 +444,7 @@ def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     if settings is None:
         return
     lease = draft.leases.get(draft.holder(card.name, Turn.HAS) or "")
+    settings -= sight.left_over(card)
     card = _shared(draft, sight, card, settings)
     if _on_the_way(draft, settings, lease):
         return

@@ -19,6 +19,7 @@ from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.sight import Sight
+from bot.domain.slots import alike, same_card
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,13 @@ def riddles(cards: Iterable[Card], host: SeenHost, kinds: Mapping[str, str]) -> 
     :param kinds: PCI ids to kind
     """
     mine = [c for c in cards if host_of(c) == (host.vcenter, host.id) and c.missing < LOOKS_TO_BE_GONE]
-    shown, known = {c.pci for c in host.cards}, {c.pci for c in cards if host_of(c) == (host.vcenter, host.id)}
+    here = [c for c in cards if host_of(c) == (host.vcenter, host.id)]
+    unknown = [s for s in host.cards if not any(same_card(c, s) for c in here)]
     found = []
-    for kind in sorted({c.kind for c in mine}) if host.connected else ():
-        of_kind = sorted((c for c in mine if c.kind == kind), key=lambda c: c.pci)
-        lost = tuple(c for c in of_kind if c.pci not in shown)
-        new = sorted((c for c in host.cards if c.pci not in known and kinds.get(c.ids) == kind), key=lambda c: c.pci)
+    for kind, ids in sorted({(c.kind, c.ids) for c in mine}) if host.connected else ():  # of one make: else they are others
+        of_kind = sorted((c for c in mine if (c.kind, c.ids) == (kind, ids)), key=lambda c: c.pci)
+        lost = tuple(c for c in of_kind if not any(same_card(c, s) for s in host.cards))
+        new = sorted((s for s in unknown if kinds.get(s.ids) == kind and alike(ids, s.ids)), key=lambda c: c.pci)
         if lost and new:
             found.append(Riddle(kind, host.name, lost, tuple(new), len(lost) < len(of_kind)))
     return found

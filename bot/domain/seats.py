@@ -191,7 +191,7 @@ def _all_parts(card: Card) -> list[SlotId]:
 
 def running_on(host: SeenHost | None, card: Card) -> tuple[MachineId, ...]:
     """The machines that run with a card or a part of it, one entry a part; () none, or not known."""
-    if host is None:
+    if host is None or any(c.pci == card.pci and not slots.same_card(card, c) for c in host.cards):
         return ()
     if card.mode is Mode.VGPU:
         return host.sharing.get(card.pci, ())

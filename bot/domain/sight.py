@@ -21,13 +21,14 @@ from bot.domain.model import (
     Power,
     Reading,
     Seen,
+    SeenCard,
     SeenHost,
     SeenMachine,
     SlotId,
     Vgpu,
 )
 from bot.domain.seats import Seats, running_on, seat
-from bot.domain.slots import Places
+from bot.domain.slots import Places, same_card
 from bot.domain.speakers import two_speak
 
 
@@ -85,12 +86,12 @@ class Sight:
         return m.power if m else None
 
     def age_of_boot(self, uuid: MachineId) -> timedelta | None:
-        """How long ago the machine was started, by vCenter's own clock."""
+        """How long ago the machine was started, by vCenter's own clock; None: unknown, also if that clock was set back since."""
         m = self.machine(uuid)
         if m is None or m.boot is None or self.seen is None:
             return None
         server = self.seen.server_time.get(m.vcenter)
-        return server - m.boot if server else None
+        return server - m.boot if server is not None and server >= m.boot else None
 
     def started_after(self, uuid: MachineId, at: datetime) -> bool:
         """Whether the machine is on and was started after an instant of the bot's clock."""
@@ -156,15 +157,41 @@ class Sight:
         host, card = self.host(slot), self.card(slot)
         if host is None or host.maintenance:
             return False
-        return any(c.pci == card.pci and c.active and c.mode is card.mode for c in host.cards)
+        seen = next((c for c in host.cards if same_card(card, c)), None)
+        return seen is not None and seen.active and seen.mode is card.mode and not self.given_otherwise(slot)
+
+    def given_otherwise(self, slot: SlotId) -> bool:
+        """Whether its host is known to give the card in another way than the books say, so that no machine can be started with it as they do:
+        not shared any more, or without its label. One that has a label can be had by its address as well."""
+        host, card = self.host(slot), self.card(slot)
+        seen = next((c for c in (host.cards if host is not None else ()) if same_card(card, c)), None)
+        if seen is None or (card.mode, seen.mode) == (Mode.FIXED, Mode.DYNAMIC):
+            return False
+        return seen.mode is not card.mode or (card.mode is Mode.DYNAMIC and seen.label != card.label)
+
+    def replaced_by(self, card: Card) -> SeenCard | None:
+        """What its host shows at a card's address, if that is certainly another card; None: it does not."""
+        host = self._hosts.get((card.vcenter, card.host))
+        seen = next((c for c in (host.cards if host is not None else ()) if c.pci == card.pci), None)
+        return seen if seen is not None and not same_card(card, seen) else None
+
+    def left_over(self, card: Card) -> frozenset[MachineId]:
+        """The machines whose settings name a card's address since another one was there, which they were lent."""
+        there = [c for c in self._replaced if self._places.cards[c].pci == card.pci and c != card.name]
+        here = (c for c in there if (o := self._places.cards[c]).host == card.host and o.vcenter == card.vcenter)
+        return frozenset(m for c in here for m in slots.machines_of(self._places, c))
 
     def settings(self, slot: SlotId) -> frozenset[MachineId] | None:
         """All machines (templates too) whose settings name the device; None if unknown."""
         if self.host(slot) is None:
             return None
         card = self.card(slot)
-        named = self._settings.get((card.vcenter, card.host, card.pci), ())
-        found = self._seats.of(slot) | frozenset(named)
+        named = frozenset(self._settings.get((card.vcenter, card.host, card.pci), ()))
+        if (
+            named and card.name in self._replaced
+        ):  # what names its address is of the card that is there now, or its own still
+            named &= slots.machines_of(self._places, slot)
+        found = self._seats.of(slot) | named
         return found - {self._off[slot]} if slot in self._off else found
 
     def foreign_size(self, slot: SlotId) -> str:
@@ -174,7 +201,7 @@ class Sight:
     def bound(self, slot: SlotId) -> MachineId | None:
         """Which machine runs with the device now; None: none, or unknown (ask ``host`` first). Who runs with a vGPU is a matter of its seat."""
         host, card = self.host(slot), self.card(slot)
-        if host is None:
+        if host is None or card.name in self._replaced:
             return None
         if card.mode is Mode.VGPU:
             running = running_on(host, card)
@@ -187,8 +214,12 @@ class Sight:
         return self.clean(slot) and self.foreign_size(slot) in ("", kind)
 
     def clean(self, slot: SlotId) -> bool:
-        """Whether the device is known to be in no machine's settings and bound to none."""
-        return self.settings(slot) == frozenset() and self.bound(slot) is None
+        """Whether the device is known to be in no machine's settings and bound to none, and no other card is in its place."""
+        return (
+            slots.card_name(slot) not in self._replaced
+            and self.settings(slot) == frozenset()
+            and self.bound(slot) is None
+        )
 
     def there(self, slot: SlotId, uuid: MachineId) -> bool | None:
         """Whether the device is in this machine's settings; None if unknown."""
@@ -199,6 +230,8 @@ class Sight:
         """Whether the machine is on and runs with the device. A host that lists no bindings is believed by its settings."""
         host, card = self.host(slot), self.card(slot)
         if host is None or self.power(uuid) is not Power.ON or not self.there(slot, uuid):
+            return False
+        if card.name in self._replaced:
             return False
         if card.mode is Mode.FIXED:
             return host.bound.get(card.pci) == uuid or not host.bound
@@ -225,6 +258,11 @@ class Sight:
     def slots_in(self, uuid: MachineId) -> list[SlotId]:
         """Those that are in a machine's settings, by name; none that cannot be told."""
         return sorted(s for s in self._in_settings.get(uuid, ()) if self.there(s, uuid))
+
+    @cached_property
+    def _replaced(self) -> frozenset[str]:
+        """The cards of the books at whose address another card is."""
+        return frozenset(c.name for c in self._places.cards.values() if self.replaced_by(c) is not None)
 
     @cached_property
     def _in_settings(self) -> Mapping[MachineId, list[SlotId]]:

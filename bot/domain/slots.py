@@ -21,6 +21,7 @@ from bot.domain.model import (
     MachineId,
     Mode,
     Request,
+    SeenCard,
     SlotId,
     Turn,
     Vgpu,
@@ -155,6 +156,27 @@ def assignment(places: Places, slot: SlotId, kind: str) -> Assignment:
             return DynamicCard(card.ids, card.label)
         case Mode.VGPU:
             return Vgpu(kind)
+
+
+def same_card(card: Card, seen: SeenCard) -> bool:
+    """Whether what a host shows is a card of the books: at its address, and of the same make. What has no ids says nothing against it."""
+    return seen.pci == card.pci and alike(card.ids, seen.ids)
+
+
+def alike(ids: str, other: str) -> bool:
+    """Whether two cards may be one by their ids (vendor:device); those that are not known may be any."""
+    return ids == other or not known(ids) or not known(other)
+
+
+def known(ids: str) -> bool:
+    """Whether ids say which make a card is of; in some looks a host has none for it, or zeros."""
+    return bool(ids.replace("0", "").replace(":", ""))
+
+
+def machines_of(places: Places, slot: SlotId) -> frozenset[MachineId]:
+    """The machines to which a device is lent, or that have it still."""
+    found = (places.leases.get(h.label) for h in places.on(card_name(slot)) if h.slot == slot and h.turn is Turn.HAS)
+    return frozenset(x.machine for x in found if x is not None)
 
 
 def equal(a: Card, b: Card) -> bool:

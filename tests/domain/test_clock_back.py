@@ -18,7 +18,7 @@ from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import CallKind, LeaseState, MoveState, Power
 from bot.domain.news import ADMINS, NewsKind
 from tests.domain.test_histories import History
-from tests.domain.world import World
+from tests.domain.world import MONDAY_10, World
 
 BACK = (timedelta(minutes=10), timedelta(hours=6), timedelta(days=3))
 
@@ -203,3 +203,18 @@ def test_any_history_with_a_clock_set_back_comes_to_rest(seed: int) -> None:
 def test_many_long_histories_with_a_clock_set_back(first: int) -> None:
     for seed in range(first, first + 20):
         play(seed, 60)
+
+
+@pytest.mark.parametrize("back", [timedelta(minutes=15), timedelta(hours=26)])
+def test_a_start_that_lies_in_the_future_is_no_start_of_now(back: timedelta) -> None:
+    """One time for all: vCenter's clock goes back too, and says that a machine was started later than now. Nobody did."""
+    world = World()
+    world.vms["vm-r"].boot = boot = MONDAY_10 - timedelta(minutes=1)
+    world.request("bob", "vm-r", window="now")
+    world.until(lambda: "shutdown" in world.acts("vm-r"), timedelta(hours=1))
+    world.set_back(back)
+    world.skew, world.vms["vm-r"].boot = timedelta(), boot
+    world.until(lambda: world.vms["vm-r"].power is Power.OFF, timedelta(minutes=5))
+    world.until(lambda: state_of(world, "1") is LeaseState.ACTIVE, timedelta(minutes=30))
+    assert world.vms["vm-r"].power is Power.ON and world.move("vm-r").number == 1, "in the same restart"
+    assert not world.told(NewsKind.NOT_NOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -373,3 +374,17 @@ def test_no_latest_time_is_promised_while_sizes_compete() -> None:
     for request in (half, whole):
         promised = promise(world.books, world.req(request.number), world.now, world.policy, lambda _: "Europe/Berlin")
         assert promised.likely is not None and promised.latest is None
+
+
+def test_a_reserved_card_that_loses_its_label_is_changed_for_an_equal_one_or_given_up() -> None:
+    world = ModesWorld(labelled(*PCI))
+    label = str(ask(world, "ada", "vm-python", "T4", 3, "tonight").number)
+    world.round()
+    for left in (3, 2):
+        lost = world.card(world.lease(label).slots[0]).pci
+        world.rig = tuple(replace(c, mode=Mode.FIXED, label="") if c.pci == lost else c for c in world.rig)
+        world.pass_time(MIN)
+        assert world.lease(label).state is (LeaseState.RESERVED if left == 3 else LeaseState.ENDED)
+        assert left == 2 or lost not in {world.card(s).pci for s in world.lease(label).slots}
+    world.pass_time(14 * HOUR, 15 * MIN)
+    assert "shutdown" not in world.acts("vm-python"), "a start with what is not there could only fail"

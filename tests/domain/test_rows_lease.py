@@ -140,6 +140,18 @@ def test_the_day_of_a_free_device_is_not_begun_anew_by_tries_that_failed() -> No
     assert since is not None and world.lease(label).free_since == since
 
 
+def test_who_waits_for_a_restart_is_not_hurried_while_nobody_waits_for_the_card() -> None:
+    world = World()
+    label = str(world.request("bob", "vm-r", 1, "nights").number)
+    world.vms["vm-r"].question = "is the disk full?"
+    world.pass_time(21 * HOUR, 15 * MIN)
+    assert world.lease(label).state is LeaseState.RESERVED and not world.told(NewsKind.FREE_UNUSED)
+    world.give("vm-python", ("T4-2", "T4-3", "T4-4"), "14d")
+    world.request("carol", "vm-train", 1, "nights")
+    world.pass_time(HOUR, 15 * MIN)
+    assert len(world.told(NewsKind.FREE_UNUSED, "bob")) == 1, "somebody waits, and two marks are behind: told once"
+
+
 def test_no_lease_is_given_up_while_the_bot_is_paused() -> None:
     world = tight()
     label = str(world.request("bob", "vm-r", 1, "tonight").number)

@@ -32,7 +32,8 @@ def settle(draft: Draft, ctx: Round) -> Names:
         if lease.state in WATCHED and lease.active_since is not None:
             lent.setdefault(lease.machine, []).append(lease)
     names: Names = {}
-    by_place = {(c.vcenter, c.host, c.pci): c.name for c in draft.cards.values()} if lent else {}
+    latest = sorted(draft.cards.values(), key=lambda c: -c.missing) if lent else ()  # the one that is there now is last
+    by_place = {(c.vcenter, c.host, c.pci): c.name for c in latest}
     for machine, leases in lent.items():
         word = ctx.sight.word(machine, draft.now, ctx.policy.reading_stale)
         slots = {slot: lease for lease in leases for slot in lease.slots}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.domain.model import Machine, Power, SeenHost, SeenMachine
+from bot.domain.slots import same_card
 from bot.service.setup.facts import DatabaseFacts, VCenterFacts, Wanted
 from bot.service.setup.findings import Finding, error, note, warning
 from bot.service.setup.judge_vcenter import listed
@@ -106,8 +107,9 @@ def _lost_cards(base: DatabaseFacts, vcenter: str, hosts: Mapping[str, SeenHost]
         host = hosts.get(card.host)
         if card.vcenter != vcenter or card.aside is not None or host is None or not host.connected:
             continue
-        if card.pci not in {c.pci for c in host.cards}:
-            what = f"{card.name} was at {card.pci} of host {host.name}, and no card is there now"
+        if not any(same_card(card, c) for c in host.cards):
+            is_there = "another" if card.pci in {c.pci for c in host.cards} else "no"
+            what = f"{card.name} was at {card.pci} of host {host.name}, and {is_there} card is there now"
             todo = f"if it was taken out, `/gpu drain {card.name}`; a card with a new address has got a name of its own"
             found.append(warning("cards.gone", what, todo, card.name))
     return found
