@@ -64,6 +64,9 @@ class NewsKind(StrEnum):
         "announced_over"  # a restart that was announced is called off, has begun or is over: an edit (`reason`)
     )
     NOT_NOW = "not_now"  # an owner said "not now"
+    STARTED_AGAIN = (
+        "started_again"  # went down for a restart, and somebody started it before anything was changed
+    )
     WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)
     STANDING_SKIPPED = "standing_skipped"  # standing window not used: somebody works (`reason`)
     FIRM_WINDOW = "firm_window"  # by the terms the machine's next night is agreed

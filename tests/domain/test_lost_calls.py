@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.model import CallKind, LeaseState, MoveState, Power, Seen
-from bot.domain.news import NewsKind
+from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import World
 
 MIN = timedelta(minutes=1)
@@ -95,7 +95,23 @@ def test_refused_at_once_is_given_up_at_once() -> None:
     asks(world)
     world.refuse[SHUTDOWN] = ("VMware Tools do not run in vm-r", "")
     world.until(lambda: 1 in world.books.moves and world.books.moves[1].state is MoveState.DROPPED, 5 * MIN)
-    assert world.told(NewsKind.GUEST_HANGS, "bob")
+    # Nothing was heard, so nothing was waited for and nothing can still go off: one message says what was refused, to the admins as well.
+    assert not world.told(NewsKind.GUEST_HANGS)
+    for to in ("bob", ADMINS):
+        assert ["Tools" in n.reason for n in world.told(NewsKind.UNDONE, to)] == [True]
+
+
+def test_started_again_while_it_goes_down_nobody_said_not_now() -> None:
+    world = World()
+    asks(world)
+    world.vms["vm-r"].stop_takes = 4 * MIN
+    world.until(lambda: "shutdown" in world.acts("vm-r"), 5 * MIN)
+    world.looking = False
+    world.pass_time(5 * MIN)
+    world.switch("vm-r", Power.ON)
+    world.looking = True
+    world.until(lambda: world.books.moves[1].state is MoveState.DROPPED, 5 * MIN)
+    assert [n.to for n in world.told(NewsKind.STARTED_AGAIN)] == ["bob"] and not world.told(NewsKind.NOT_NOW)
 
 
 class Looking(World):

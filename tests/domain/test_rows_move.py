@@ -265,7 +265,7 @@ def test_a_guest_that_cannot_be_asked_is_left_on() -> None:
     world = World()
     world.refuse[("vm-r", CallKind.SHUTDOWN)] = ("no guest tools run in it", "")
     label = reach(world, MoveState.DROPPED)
-    assert "refused" in events(world, 1) and world.told(NewsKind.GUEST_HANGS, "bob")
+    assert "refused" in events(world, 1) and world.told(NewsKind.UNDONE, "bob")
     world.pass_time(HOUR, MIN)
     assert state(world, label) is LeaseState.RESERVED and world.vms["vm-r"].power is Power.ON
     assert [m.state for m in world.books.moves.values()][1:] == [MoveState.PLANNED], "not again in this window"

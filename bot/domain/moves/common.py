@@ -26,6 +26,7 @@ from bot.domain.model import (
     LeaseState,
     Machine,
     Move,
+    Outcome,
     Person,
     PersonId,
     Skip,
@@ -298,7 +299,7 @@ def went_back(draft: Draft, move: Move) -> None:
         draft.tell(replace(news, to=to))
     if move.refused_as:
         draft.tell(news)
-    elif any(s.what in ("refused", "start_refused") for s in move.steps):
+    elif any(s.what in ("refused", "start_refused") for s in move.steps) or never_heard(move):
         draft.tell(replace(news, once=f"{machine.uuid}:{move.reason}"))
     if move.refused_as:
         return
@@ -307,6 +308,13 @@ def went_back(draft: Draft, move: Move) -> None:
         if lease is not None and lease.state is LeaseState.RETURNING:
             draft.put(step(draft, lease, On.ASK_AGAIN, why=move.reason, changed=lease.changed))
             ask_window(draft, lease, move.reason)
+
+
+def never_heard(move: Move) -> bool:
+    """Whether vCenter refused to ask the guest to stop, and no earlier call may have been heard: no late power-off can be ours."""
+    c = move.call
+    refused = c is not None and c.kind is CallKind.SHUTDOWN and c.outcome is Outcome.REFUSED
+    return refused and not asked_before(move)
 
 
 def live(draft: Draft, move: Move) -> list[Wish]:

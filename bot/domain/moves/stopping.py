@@ -27,7 +27,7 @@ from bot.domain.moves.common import (
 )
 from bot.domain.moves.hands import caught_up
 from bot.domain.moves.starting import starting
-from bot.domain.news import NewsKind
+from bot.domain.news import News, NewsKind
 
 
 def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Power) -> None:
@@ -51,7 +51,8 @@ def stopping(draft: Draft, ctx: Round, machine: Machine, move: Move, power: Powe
     late = draft.now - asked_last(move) >= ctx.policy.guest_shutdown
     if c is not None and c.outcome is Outcome.REFUSED and (late or not asked_before(move)):
         undone = undo(draft, move, On.REFUSED, c.reason)
-        tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
+        if asked_before(move):  # else nothing can still go off: the end of the way back says it all
+            tell_owners(draft, machine, NewsKind.GUEST_HANGS, undone, c.reason)
     elif c is not None and c.goes_again:
         # Nobody knows whether the guest heard it: the time that it may take counts from the next asking.
         if ctx.acting and _begun(draft, move) and not waits(draft, move) and seen_since(draft, ctx, move):
@@ -101,12 +102,13 @@ def _hangs(draft: Draft, ctx: Round, machine: Machine, move: Move, *, hard: bool
 
 
 def _started_by_hand(draft: Draft, machine: Machine, move: Move) -> None:
-    """Somebody wants it on: "not now" for this window, wishes planned anew, no second shutdown in it."""
+    """Somebody wants it on: nothing was said, but this window is over all the same; wishes planned anew, no second shutdown in it."""
     why = "somebody started it again"
     bar(draft, move, why)
     dropped = step(draft, move, On.STARTED_BY_HAND, reason=why, steps=journal(move, draft.now, "started_by_hand"))
     tell(draft, dropped)
-    tell_owners(draft, machine, NewsKind.NOT_NOW, dropped, why)
+    for to in machine.owners:
+        draft.tell(News(NewsKind.STARTED_AGAIN, to, move=dropped, machine=machine))
 
 
 def _go_changing(draft: Draft, ctx: Round, move: Move) -> None:

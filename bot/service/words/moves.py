@@ -28,6 +28,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.common import never_heard
 from bot.domain.policy import Policy
 from bot.service.ports import Button, LineOf, Name, Reply, Show, When
 from bot.service.words.board import paused_by
@@ -373,6 +374,8 @@ def _step(step: Step, move: Move, vm: str) -> LineOf:
     what = STEPS.get(step.what, step.what.replace("_", " "))
     if step.what in ASKED_OF_PEOPLE and move.handed and move.call is not None and move.call.by_hand:
         return ln(mark, f"an admin is asked to {ASKED_OF_PEOPLE[step.what]} {vm} ", When(step.at))
+    if step.what == "stopping" and never_heard(move):
+        return ln("⚠️ ", f"{vm} could not be asked to shut down ", When(step.at))
     if step.what in ("taken", "put"):
         slots = step.detail.replace(",", " ").split() or [
             w.slot for w in move.wishes if w.work is (Work.PUT if step.what == "put" else Work.TAKE)

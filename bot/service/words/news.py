@@ -68,6 +68,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.LAST_CALL: news_machines.last_call,
     NewsKind.ANNOUNCED_OVER: news_machines.announced_over,
     NewsKind.NOT_NOW: news_machines.not_now,
+    NewsKind.STARTED_AGAIN: news_machines.started_again,
     NewsKind.WINDOW_UNUSED: news_machines.window_unused,
     NewsKind.STANDING_SKIPPED: news_machines.standing_skipped,
     NewsKind.FIRM_WINDOW: news_machines.firm_window,

@@ -273,6 +273,14 @@ def not_now(t: Telling) -> Reply:
     )
 
 
+def started_again(t: Telling) -> Reply:
+    """It went down for a restart, and somebody started it before anything was changed. Who still wants the change is asked for a time apart."""
+    return say(
+        head(f"{t.vm} went down for its restart and was started again, not by me. I leave it on."),
+        ln("I changed nothing. The time that was agreed is over with that; I do not shut it down again in it."),
+    )
+
+
 def window_unused(t: Telling) -> Reply:
     """A window went by unused."""
     return say(
