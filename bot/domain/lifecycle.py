@@ -207,6 +207,7 @@ LEASE: Table = {
     (L.RETURNING, On.HANDED_ON): (L.ENDED,),
     (L.RETURNING, On.ASK_AGAIN): (L.RETURNING,),
     (L.RETURNING, On.GONE): (L.ENDED,),
+    (L.RETURNING, On.FORCE): (L.RETURNING,),  # given back already: whose word it is, and why, is the admin's from now on
 }
 
 MOVE: Table = {

@@ -168,6 +168,7 @@ ADDED = [
     # Parts of a lease (#12b) are leases that begin where their whole was.
     _l(None, On.RELEASE, L.RETURNING, ""),
     _l(None, On.FORCE, L.RETURNING, ""),
+    _l(L.RETURNING, On.FORCE, L.RETURNING, ""),  # given back already: why is the admin's word from now on
     _l(None, On.TAKE_BACK, L.RETURNING, ""),
     _l(None, On.BROKEN, L.RETURNING, ""),
     _l(None, On.SOME_LOST, L.FAILED, ""),

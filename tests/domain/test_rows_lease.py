@@ -448,6 +448,23 @@ def test_force_release_names_no_window() -> None:
         world.do(lambda d: leases.keep(d, d.leases[lease.label], "ada"))
 
 
+def test_force_release_of_what_is_on_its_way_back_keeps_the_admins_reason() -> None:
+    world = World()
+    lease = world.give("vm-python", ("T4-1", "T4-2"))
+    world.release("ada", lease.label)
+    world.pass_time(HOUR, MIN)
+    since = world.lease(lease.label).changed
+    world.do(lambda d: leases.force(d, d.leases[lease.label], "dana", "it overheats", ("T4-1",)))
+    whole, part = world.lease(lease.label), world.lease(f"{lease.label}b")
+    assert (whole.slots, whole.reason, whole.ended_by) == (("T4-2",), "given back", "ada")
+    assert (part.slots, part.reason, part.ended_by) == (("T4-1",), "it overheats", "dana")
+    world.do(lambda d: leases.force(d, d.leases[lease.label], "dana", "the demo"))
+    whole = world.lease(lease.label)
+    assert (whole.reason, whole.ended_by) == ("the demo", "dana") and {whole.changed, part.changed} == {since}
+    with pytest.raises(NotPossible):  # what an admin takes back is not kept
+        world.do(lambda d: leases.keep(d, d.leases[lease.label], "ada"))
+
+
 def test_a_broken_card_of_a_lease_that_works_is_set_aside_when_it_comes_off() -> None:
     world = World()
     label = working(world)

@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, TooLate, TooLong
+from bot.domain.leases.common import under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
@@ -250,13 +251,16 @@ def _promised(draft: Draft, slot: SlotId, after: str) -> None:
 
 
 def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[SlotId, ...] | None = None) -> Lease:
-    """An admin ends a lease, or takes some of its devices, with a public reason. Names no window: the machine's agreements still rule.
+    """An admin ends a lease, or takes some of its devices, with a public reason. Names no window: the machine's agreements still rule. Of one
+    that is on its way back the reason is the admin's from now on, and its clock goes on.
 
-    :param slots: these of its devices; None: all. Some can be taken only of an active lease
+    :param slots: these of its devices; None: all. Some can be taken only of an active lease, or one that returns and is not being restarted for
     :returns: what returns: the lease, a part of it (#12b), or the ended lease if nothing had to come off
     """
     some = slots is not None and set(slots) < set(lease.slots)
-    if some and slots is not None and lease.state is LeaseState.ACTIVE:
+    back, since = lease.state is LeaseState.RETURNING, lease.changed
+    apart = lease.state is LeaseState.ACTIVE or (back and not under_way(draft, lease.machine))
+    if some and slots is not None and apart:
         lease = split(draft, lease, slots, On.FORCE, by, reason)
     elif lease.state is LeaseState.ACTIVE:
         lease = step(draft, lease, On.FORCE, by=by, why=reason, reason=reason, ended_by=by, not_nows=0)
@@ -264,10 +268,12 @@ def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[Sl
         lease = end(draft, lease, On.RELEASE, reason, by=by)
     elif lease.state is LeaseState.MOVING:
         lease = _release_moving(draft, lease, by, reason)
-    elif lease.state is not LeaseState.RETURNING:
+    elif back:
+        lease = step(draft, lease, On.FORCE, by=by, why=reason, reason=reason, ended_by=by)
+    else:
         raise TooLate(state=str(lease.state), number=lease.label, why="it is over already")
     if lease.state in OPEN_LEASE:  # one that never worked is over, and its person hears of the place in line
-        lease = replace(lease, question=draft.now)
+        lease = replace(lease, question=draft.now, changed=since if back else lease.changed)
         draft.put(lease)
         key = window_key(lease.label)
         draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, who=by, reason=reason))
