@@ -15,6 +15,7 @@ from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import BOT, Aside, Card, LeaseState, SlotId, Turn
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.sight import Sight
+from bot.domain.slots import known, same_card
 
 LOOKS_TO_BE_GONE = 2
 """Complete looks in a row in which something is missing before it is believed gone."""
@@ -23,8 +24,11 @@ LOOKS_TO_HEAL = 3
 """Complete looks in a row that agree with the books before a difference is over."""
 
 
-def gone_words(card: Card) -> str:
+def gone_words(card: Card, sight: Sight) -> str:
     """Why a card that its host does not list is out of the pool."""
+    other = sight.replaced_by(card)
+    if other is not None:
+        return f"{card.host_name} has another card where it was, at {card.pci}: {other.name or 'one'} ({other.ids})"
     return f"{card.host_name} does not show it any more (it was at {card.pci})"
 
 
@@ -34,9 +38,12 @@ def aside_key(card: Card) -> str:
 
 
 def shown(sight: Sight, card: Card) -> bool | None:
-    """Whether its host lists the card; None: its host cannot be seen."""
+    """Whether its host lists the card; None: its host cannot be seen, or does not say for once whether what is there is the card again that
+    it did not show."""
     host = sight.host(card.name)
-    return None if host is None else any(c.pci == card.pci for c in host.cards)
+    if host is None or (card.missing and any(c.pci == card.pci and not known(c.ids) for c in host.cards)):
+        return None
+    return any(same_card(card, c) for c in host.cards)
 
 
 def not_there(draft: Draft, slot: SlotId) -> bool:
@@ -55,7 +62,7 @@ def count(draft: Draft, sight: Sight, card: Card, kept: Collection[SlotId] = ())
     if fresh != card:
         draft.put(fresh)
         if fresh.missing == LOOKS_TO_BE_GONE:
-            draft.log(BOT, "card.not_there", card.name, gone_words(card))
+            draft.log(BOT, "card.not_there", card.name, gone_words(card, sight))
     return fresh
 
 
@@ -63,7 +70,7 @@ def agrees(draft: Draft, sight: Sight, card: Card) -> bool | None:
     """Whether a look agrees with the books about a card: its host gives it as they say, and it is in no machine but those to which it is
     lent. None: the look does not tell, or a restart of ours may just be changing it."""
     host = sight.host(card.name)
-    if host is None or host.maintenance:
+    if host is None or host.maintenance or shown(sight, card) is None:
         return None
     if not sight.usable(card.name):
         return False

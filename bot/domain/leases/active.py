@@ -56,7 +56,7 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     for slot in gone:
         set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why, heals=True)
     if all(not_there(draft, s) for s in gone):
-        why = quarantine.gone_words(draft.card(gone[0]))
+        why = quarantine.gone_words(draft.card(gone[0]), ctx.sight)
     if set(gone) == set(lease.slots):
         lost = end(draft, lease, On.ALL_LOST, why)
     else:

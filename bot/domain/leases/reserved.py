@@ -27,6 +27,8 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     if swapped is None:
         cut = any(_cut_otherwise(sight, s, lease) for s in lease.slots)
         why = "somebody else runs another size on its card" if cut else "its card was taken out of the pool"
+        if not cut and any(sight.given_otherwise(s) for s in lease.slots):
+            why = "its host gives its card another way now"
         end(draft, lease, On.NO_EQUAL, f"{why} and no equal one is free")
         return
     lease = swapped
@@ -58,7 +60,8 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     """Change holds for equal cards that are free now, if that is sooner or the own one is aside. None: no equal one left."""
     for hold in draft.held(lease.label):
         card = draft.card(hold.slot)
-        bad = card.aside is not None or card.doubted or _cut_otherwise(sight, hold.slot, lease)
+        changed = sight.given_otherwise(hold.slot)  # a start with it as it was lent could only fail
+        bad = card.aside is not None or card.doubted or changed or _cut_otherwise(sight, hold.slot, lease)
         if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine) or lease.active_since:
             continue  # unknown is no difference; put there by hand is as good; what worked is put on anew, no other
         if not bad and hold.turn is Turn.HAS and sight.free_for(hold.slot, lease.kind):
@@ -133,17 +136,18 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
             end(draft, lease, On.NOT_USED, "its time is over")
         return
     waited = draft.now - since
-    if waited >= policy.reserved_free and contended(draft, lease.kind, lease.machine):
+    waits = waited >= min(policy.reserved_warn) and contended(draft, lease.kind, lease.machine)
+    if waited >= policy.reserved_free and waits:
         machine = draft.machines.get(lease.machine)
         shut = machine is not None and bool(ctx.sight.shut(machine))  # no window would have helped
         rest = Rest(RestWhy.HINDERED, draft.now, None) if shut else no_window(draft.now)
         end(draft, lease, On.NOT_USED, "the card lay free for 24 hours and others wait", rest=rest)
         return
-    for warn in policy.reserved_warn:
-        if waited >= warn:
-            once = f"{lease.label}:{since.isoformat()}:{warn}"
-            until = since + policy.reserved_free
-            draft.tell(News(NewsKind.FREE_UNUSED, lease.person, once=once, lease=lease, until=until))
+    reached = [warn for warn in policy.reserved_warn if waited >= warn]
+    if reached and waits:  # of two that are reached at once, when somebody joins the line late, the last
+        once = f"{lease.label}:{since.isoformat()}:{max(reached)}"
+        until = since + policy.reserved_free
+        draft.tell(News(NewsKind.FREE_UNUSED, lease.person, once=once, lease=lease, until=until))
 
 
 def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:

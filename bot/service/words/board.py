@@ -143,10 +143,12 @@ class View:
         host = self.sight.host(card.name)
         if host is None or host.maintenance:
             return ""
+        if self.sight.replaced_by(card) is not None:
+            return "its host has another card in its place"
         seen = next((c for c in host.cards if c.pci == card.pci), None)
         if seen is None:
             return "its host does not list it any more"
-        if seen.mode is not card.mode:
+        if seen.mode is not card.mode or self.sight.given_otherwise(card.name):
             return "its host gives it another way now"
         return "" if seen.active else tidy(seen.trouble, 140) or "it is not switched on for that"
 
