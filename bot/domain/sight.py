@@ -106,9 +106,10 @@ class Sight:
 
     def elsewhere(self, slot: SlotId, uuid: MachineId) -> bool:
         """Whether the machine is seen on another host than the one that a slot's card is in: then it cannot have that card."""
-        m, card = self.machine(uuid), self.card(slot)
-        if m is None or not m.host or not self.complete(m.vcenter):
+        m = self.machine(uuid)
+        if m is None or not m.host or not self.complete(m.vcenter) or not self.knows(slot):
             return False
+        card = self.card(slot)
         return (m.vcenter, m.host) != (card.vcenter, card.host)
 
     def shut(self, machine: Machine) -> str | None:
@@ -128,6 +129,10 @@ class Sight:
         return f"{host.name}, the host of {seen.name}, {away}"
 
     # ---- cards, by the slots of the books
+
+    def knows(self, slot: SlotId) -> bool:
+        """Whether the card that a slot is of is in the books."""
+        return slot in self._places.cards or slots.card_name(slot) in self._places.cards
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of."""

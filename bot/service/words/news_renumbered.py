@@ -29,7 +29,8 @@ from bot.service.words.telling import Telling
 def renumbered(t: Telling) -> Reply:
     """Cards have other addresses, and it is sure which is which. With a lease: to those whose machine names the old ones."""
     has, many = "have" if t.many else "has", t.many
-    at = f" in {tidy(t.books.card(t.slots[0]).host_name)}" if t.slots else ""
+    known = t.slots and t.slots[0].partition(".")[0] in t.books.cards
+    at = f" in {tidy(t.books.card(t.slots[0]).host_name)}" if known else ""
     if t.lease is None:
         return say(
             head(t.cards, f" {has} {'other addresses' if many else 'another address'}{at} since that was restarted."),
