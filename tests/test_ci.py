@@ -68,7 +68,9 @@ def test_the_environment_is_made_while_programs_are_installed(tree: Path) -> Non
     """What is installed ends only when it is made."""
     programs = tree.parent / "bin"
     (programs / "debootstrap").unlink()
-    (programs / "apt-get").write_text('#!/bin/sh\ncase "$*" in *install*) read -r _ < "$HOME/installing" ;; esac\nexit 0\n')
+    (programs / "apt-get").write_text(
+        '#!/bin/sh\ncase "$*" in *install*) read -r _ < "$HOME/installing" ;; esac\nexit 0\n'
+    )
     os.mkfifo(tree.parent / "installing")
     ran, made = run(tree)
     assert ran.returncode == 0, ran.stderr
