@@ -38,6 +38,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.near import host_of, near
+from bot.domain.outcoming import out_by
 from bot.domain.planner import end_of
 from bot.domain.policy import Policy
 from bot.domain.queue import WAITING, line
@@ -74,7 +75,7 @@ class Promise:
 
     likely: datetime | None  # None: not known
     latest: datetime | None  # None: not known
-    cause: str  # free_now, own_end, over_time, returning, moving, reserved, behind, aside, none
+    cause: str  # free_now, own_end, over_time, returning, when_done, moving, reserved, behind, aside, none
     who: PersonId = ""  # whose card decides it
     at: datetime | None = None  # the time that decides it
     slots: tuple[SlotId, ...] = ()  # the slots counted on; of "aside" the cards that rest
@@ -370,10 +371,12 @@ class _Play:
         if found is None:
             at = max(self.now, lease.counts_from + self.policy.stuck_return)
             night = windows.usable_night(at, zone, self.policy, usual)
-            return _Free(night.start, worst, slot, "returning", lease.person, night.end)
-        start = found[1].start
-        likely = max(self.now + self._announces(lease.machine, found[0]), start) + usual
-        return _Free(likely, max(worst, likely), slot, "returning", lease.person, start)
+            waits = any(a.when_done for a in mine)  # until nothing runs: nobody knows when that is
+            cause, by = ("when_done", worst) if waits else ("returning", None)
+            return _Free(night.start, worst, slot, cause, lease.person, by)
+        likely = max(self.now + self._announces(lease.machine, found[0]), found[1].start) + usual
+        by = out_by(self.books, lease, mine, self.now, self.policy)
+        return _Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely)
 
     def _announces(self, machine: MachineId, agreement: Agreement) -> timedelta:
         """How long before a restart it is announced; none is due any more once that was done, or it was begun."""

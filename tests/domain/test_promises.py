@@ -320,3 +320,38 @@ def test_a_return_when_done_is_foretold_by_no_time_that_was_agreed_before() -> N
     number = world.request("bob", "vm-r", 1, "now").number
     told = promise(world.books, world.req(number), world.now, world.policy, lambda _: "Europe/Berlin")
     assert told.likely is None or told.likely.hour != 17
+
+
+def test_what_comes_out_when_nothing_runs_has_one_time_for_all_and_none_that_is_over() -> None:
+    """Nobody knows when that is until nothing runs; then whoever waits reads the time that the board shows."""
+    from bot.service.words.answers import promise_line
+    from bot.service.words.board import comes_out
+    from bot.service.words.common import say
+    from tests.service.words_cases import text
+
+    world = World()
+    world.vms["vm-python"].jobs = (Job("ada", "train.py", MONDAY_10, True),)
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    world.release("ada", lease.label, None, "when done")
+    number = world.request("bob", "vm-r", 1, "ask me first").number
+    said, line = told(world, number), promise_line(told(world, number), "bob")
+    assert said.cause == "when_done" and said.at is not None and said.at > world.now
+    assert line is not None and "out as soon as nothing runs there, at the latest" in text(say(line))
+    world.vms["vm-python"].jobs = ()
+    seen = 0
+    while world.lease(lease.label).state is LeaseState.RETURNING:
+        world.pass_time(timedelta(seconds=15))
+        said, shown = told(world, number), comes_out(world.books, world.lease(lease.label), world.now, world.policy)
+        if said.cause == "returning" and shown is not None:
+            seen += 1
+            assert said.at == shown and shown > world.now, "the same time, and still to come"
+    assert seen, "it had a time at last"
+
+
+def test_of_a_card_given_back_with_no_restart_agreed_no_time_is_named() -> None:
+    world = World()
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"))
+    world.release("ada", lease.label, None, "ask me first")
+    number = world.request("bob", "vm-r", 1, "ask me first").number
+    said = told(world, number)
+    assert (said.cause, said.at) == ("returning", None)

@@ -110,7 +110,7 @@ def test_a_free_card_says_what_it_could_be() -> None:
 def test_a_vgpu_card_is_one_line_with_its_parts_in_use() -> None:
     reply = board(half())
     assert w.text(reply).startswith("6 cards in 2 hosts: 1 partly in use, 3 free, 2 elsewhere · nobody in line\n")
-    assert line_of("T4-5", reply) == "as 8 GB vGPUs: 1 of 2 in use: ada · vm-r1 until tomorrow 18:00 · 1 free"
+    assert line_of("T4-5", reply) == "as 8 GB vGPUs: 1 of 2 in use: T4-5.1 ada · vm-r1 until tomorrow 18:00 · 1 free"
     assert line_of("T4-6", reply) == "free", "a dynamic card is a card"
 
 
@@ -118,12 +118,12 @@ def test_a_vgpu_card_is_one_line_with_its_parts_in_use() -> None:
     ("things", "expected"),
     [
         ((), "free: 1 vGPU of 16 GB, 2 of 8 GB or 4 of 4 GB"),
-        ((half(), half("22", w.BOB, 2)), "as 8 GB vGPUs: 2 of 2 in use: ada · vm-r1 until tomorrow 18:00; bob · vm-r1 until tomorrow 18:00"),
-        ((half(slots=("T4-5.1", "T4-5.2")),), "as 8 GB vGPUs: 2 of 2 in use: ada · vm-r1 until tomorrow 18:00"),
-        ((half(state=LeaseState.RESERVED, active_since=None, end=None),), "as 8 GB vGPUs: 1 of 2 taken: reserved for ada · vm-r1, waits for a time to restart · 1 free"),
-        ((half(state=LeaseState.MOVING, active_since=None, end=None),), "as 8 GB vGPUs: 1 of 2 in use: on its way to ada · vm-r1 · 1 free"),
+        ((half(), half("22", w.BOB, 2)), "as 8 GB vGPUs: 2 of 2 in use: T4-5.1 ada · vm-r1 until tomorrow 18:00; T4-5.2 bob · vm-r1 until tomorrow 18:00"),
+        ((half(slots=("T4-5.1", "T4-5.2")),), "as 8 GB vGPUs: 2 of 2 in use: T4-5.1 and T4-5.2 ada · vm-r1 until tomorrow 18:00"),
+        ((half(state=LeaseState.RESERVED, active_since=None, end=None),), "as 8 GB vGPUs: 1 of 2 taken: T4-5.1 reserved for ada · vm-r1, waits for a time to restart · 1 free"),
+        ((half(state=LeaseState.MOVING, active_since=None, end=None),), "as 8 GB vGPUs: 1 of 2 taken: T4-5.1 on its way to ada · vm-r1 · 1 free"),
         ((replace(SHARED, aside=w.RESTED),), "resting: fails its self-test, admins know"),
-        ((replace(SHARED, aside=w.RESTED), half()), "as 8 GB vGPUs: 1 of 2 in use: ada · vm-r1 until tomorrow 18:00, rests when they are out"),
+        ((replace(SHARED, aside=w.RESTED), half()), "as 8 GB vGPUs: 1 of 2 in use: T4-5.1 ada · vm-r1 until tomorrow 18:00, rests when they are out"),
         ((replace(SHARED, doubted=True),), "being checked: my books and vCenter did not agree"),
         ((replace(half(), kind=ALL),), "as 16 GB vGPU: ada · vm-r1 until tomorrow 18:00"),
         ((replace(SHARED, profiles=()),), "free, but its host offers nothing of it that computes"),
@@ -148,7 +148,7 @@ def test_somebody_elses_vgpu_is_elsewhere_and_fixes_the_size() -> None:
     reply = board(seen=looked(other, running=("uuid-x",)))
     assert (
         line_of("T4-5", reply)
-        == "as 8 GB vGPUs: 1 of 2 in use: elsewhere: in vm-x, which is not mine to touch · 1 free"
+        == "as 8 GB vGPUs: 1 of 2 in use: T4-5.1 elsewhere: in vm-x, which is not mine to touch · 1 free"
     )
 
 
@@ -156,6 +156,28 @@ def test_the_head_counts_a_card_with_free_parts_as_partly_in_use() -> None:
     first = w.text(board(half())).split("\n")[0]
     assert "1 partly in use" in first and "6 cards in 2 hosts" in first
     assert "partly" not in w.text(board(half(), half("22", w.BOB, 2))).split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        (LeaseState.RESERVED, LeaseState.RESERVED, "reserved"),
+        (LeaseState.RESERVED, LeaseState.MOVING, "on the way"),
+        (LeaseState.MOVING, LeaseState.MOVING, "on the way"),
+        (LeaseState.MOVING, LeaseState.ACTIVE, "in use"),
+    ],
+)
+def test_the_head_calls_a_shared_card_in_use_only_if_a_part_is_in_a_machine(
+    first: LeaseState, second: LeaseState, word: str
+) -> None:
+    ahead = half(state=first, active_since=None, end=None)
+    other = half(
+        "22", w.BOB, 2, state=second, **({} if second is LeaseState.ACTIVE else {"active_since": None, "end": None})
+    )
+    head, *lines = w.text(board(ahead, other)).split("\n")
+    assert f"1 {word}" in head.partition(" · ")[0], head
+    told = next(line for line in lines if line.startswith("T4-5"))
+    assert ("2 of 2 in use" in told) is False and "T4-5.1" in told and "T4-5.2" in told
 
 
 def test_beyond_twelve_cards_each_host_is_a_line_that_tells_shared_ones_apart() -> None:
@@ -177,6 +199,8 @@ def test_a_card_that_its_host_cannot_give_is_not_free(change: dict[str, object],
     cards = (replace(now.hosts[1].cards[0], **change), now.hosts[1].cards[1])  # type: ignore[arg-type]
     reply = board(seen=replace(now, hosts=(now.hosts[0], replace(now.hosts[1], cards=cards))))
     assert line_of("T4-5", reply) == expected and "1 unusable" in w.text(reply)
+    scene = w.scene(SHARED, looked=replace(now, hosts=(now.hosts[0], replace(now.hosts[1], cards=cards))))
+    assert w.text(words.why(scene, w.ADA, SHARED)).startswith(f"T4-5 {expected}.")
     gone = replace(now, hosts=(now.hosts[0], replace(now.hosts[1], cards=cards[1:])))
     assert line_of("T4-5", board(seen=gone)) == "cannot be given now: its host does not list it any more"
 
@@ -276,7 +300,7 @@ def test_what_cannot_be_is_refused_with_what_can(no: Exception, parts: tuple[str
 def test_a_part_that_is_kept_for_who_is_asked() -> None:
     offered = replace(w.OFFERED, kind=HALF, machine=R1.uuid)
     line = line_of("T4-5", board(offered, Hold("T4-5.1", Turn.HAS, "12")))
-    assert line == "as 8 GB vGPUs: 1 of 2 taken: kept for bob · vm-r1 · 1 free"
+    assert line == "as 8 GB vGPUs: 1 of 2 taken: T4-5.1 kept for bob · vm-r1 · 1 free"
 
 
 def test_sentences_about_a_part_say_what_it_is() -> None:

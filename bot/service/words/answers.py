@@ -254,8 +254,10 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
             return [owner, " time ends", at or " by then", ", and cards may come back earlier"]
         case "over_time":
             return [owner, " time is over, and a restart of the machine is still to come"]
-        case "returning":
+        case "returning" | "when_done":
             back: list[Part] = ["what you gave back comes next"] if you else [who, " gave back what you wait for"]
+            if promise.cause == "when_done":
+                return [*back, ", out as soon as nothing runs there, at the latest", at]
             return [*back, [", out by", at] if at else ", and no restart is agreed yet"]
         case "moving":
             return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]

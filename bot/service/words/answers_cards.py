@@ -8,11 +8,12 @@ from datetime import datetime
 from bot.domain.leases import keep_offered
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
+from bot.domain.outcoming import taken_along
 from bot.domain.queue import waiters
 from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
-from bot.service.words.board import request_button, taken_along
+from bot.service.words.board import request_button
 from bot.service.words.common import (
     MINE,
     QUEUE,

@@ -29,10 +29,9 @@ from bot.domain.model import (
     Seen,
     SlotId,
     Turn,
-    Work,
 )
 from bot.domain.moves import sits
-from bot.domain.occurrences import begin_by, occurrence
+from bot.domain.outcoming import OVER, out_by, restart_of
 from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
@@ -64,7 +63,6 @@ from bot.service.words.common import (
     tidy,
     until_words,
     usable,
-    usual,
     wanted,
     window_words,
 )
@@ -183,10 +181,17 @@ class View:
         if card.aside is not None:
             return "resting" if not taken else "in use"
         if taken and not any(self.used(slot) for slot in taken):
-            return "reserved"
+            return self._coming_word(taken)
         if taken:
             return "partly in use" if self.open(card, self.size(card)) else "in use"
         return self._idle_word(card)
+
+    def _coming_word(self, taken: list[SlotId]) -> str:
+        """Of a vGPU card of which no part is in a machine yet."""
+        leases = [lease for slot in taken if (lease := self.lease(slot)) is not None]
+        if any(x.state is LeaseState.MOVING and not goes_back(self.books, x) for x in leases):
+            return "on the way"
+        return "reserved" if leases else "offered"
 
     def _idle_word(self, card: Card) -> str:
         """Of a card that nobody has."""
@@ -201,9 +206,10 @@ class View:
         return any(self.lease(slot) is not None for slot in (card.name, *self.taken(card)))
 
     def used(self, slot: SlotId) -> bool:
-        """Whether a part is in a machine, or on its way into one."""
+        """Whether a part is in a machine; one that is only kept, or on its way into one, is not."""
         lease = self.lease(slot)
-        return lease.state is not LeaseState.RESERVED if lease is not None else bool(self.elsewhere(slot))
+        coming = (LeaseState.RESERVED, LeaseState.MOVING)
+        return lease.state not in coming if lease is not None else bool(self.elsewhere(slot))
 
     def word(self, card: Card) -> str:
         """One word for the head, one of ``ORDER``."""
@@ -270,7 +276,8 @@ def free_cards(books: Books, seen: Seen | None, now: datetime, kind: str, machin
 def any_free(books: Books, seen: Seen | None, now: datetime) -> bool:
     """Whether any card, or a part of one, is free now."""
     view = View(books, seen, now)
-    return any(view.word(card) in ("free", "partly in use") for card in books.cards.values())
+    cards = books.cards.values()
+    return any(view.word(card) in ("free", "partly in use") or view.open(card, view.size(card)) for card in cards)
 
 
 def request_button(books: Books, seen: Seen | None, now: datetime) -> Button:
@@ -407,17 +414,22 @@ def _shared(view: View, card: Card, policy: Policy) -> list[Part]:
 def _who_has(view: View, card: Card, taken: list[SlotId], policy: Policy) -> list[Part]:
     """Who has the parts of a card: in full where these are few, parts of one person on one machine together."""
     words: dict[str, list[Part]] = {}
+    whose: dict[str, list[SlotId]] = {}
     for slot in taken:
         lease, offered = view.lease(slot), view.offered(slot)
         if lease is not None:
+            whose.setdefault(lease.label, []).append(slot)
             words.setdefault(lease.label, _lent(view, lease, card, policy, slot))
         elif offered is not None:
             vm = machine_word(view.books, offered.machine)
+            whose.setdefault(f"#{offered.number}", []).append(slot)
             words.setdefault(f"#{offered.number}", ["kept for ", Name(offered.person), " · ", vm])
         else:
+            whose.setdefault(slot, []).append(slot)
             words.setdefault(slot, [_elsewhere_words(view, view.elsewhere(slot) or "another machine", slot)])
     if len(words) <= PARTS_SHOWN:
-        return listed(words.values(), "; ")
+        alone = len(parts(card, view.size(card))) <= 1  # the card is the part
+        return listed(([None if alone else [slots_of(whose[key]), " "], told] for key, told in words.items()), "; ")
     people: dict[str, Part] = {}
     for slot in taken:
         lease, offered = view.lease(slot), view.offered(slot)
@@ -464,9 +476,15 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
             return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
 
 
+def is_lent(lease: Lease) -> bool:
+    """Whether it works, or did until its host was restarted, so that a move of its machine ends nothing."""
+    return lease.state is LeaseState.ACTIVE or (lease.state is LeaseState.RESERVED and lease.active_since is not None)
+
+
 def moved_tail(view: View, lease: Lease, slot: SlotId) -> str:
     """That its machine is on another host than a card that it has, to put behind it; "" it is not."""
-    if lease.state is not LeaseState.ACTIVE or slot not in away(view.sight, lease):
+    known = all(s.partition(".")[0] in view.books.cards for s in lease.slots)
+    if not is_lent(lease) or not known or slot not in away(view.sight, lease):
         return ""
     host = tidy(view.sight.host_name(lease.machine)) or "another host"
     return f", not in it now: {machine_word(view.books, lease.machine)} was moved to {host}"
@@ -481,7 +499,7 @@ def starts_by(lease: Lease, policy: Policy) -> list[Part]:
 
 def _way(books: Books, lease: Lease) -> Move | None:
     """The restart that is for this lease and is not over."""
-    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
+    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in OVER)
     return next((m for m in here if any(w.label == lease.label for w in m.wishes)), None)
 
 
@@ -505,29 +523,7 @@ def held_up_words(books: Books, lease: Lease) -> str:
 
 def comes_out(books: Books, lease: Lease, now: datetime, policy: Policy) -> datetime | None:
     """By when a card that is given back is out; None: no restart is agreed, or only one "when nothing runs"."""
-    move = _serves(books, lease)
-    takes = usual(books.machines.get(lease.machine), policy)
-    if move is not None and move.window is not None:
-        began = [move.shutdown_at + policy.guest_shutdown + takes] if move.shutdown_at is not None else []
-        return min([*began, move.window.end])
-    agreed = usable(books, lease.machine, lease.label, now, policy)
-    windows = [(a, w) for a in agreed if (w := occurrence(a, now, policy, takes)) is not None]
-    return min((begin_by(a, w, takes, policy) + takes for a, w in windows), default=None)
-
-
-_OVER = (MoveState.DONE, MoveState.DROPPED)
-
-
-def taken_along(move: Move, lease: Lease) -> bool:
-    """Whether a restart that has begun takes a card out, or leaves it out: not if it is in, and its machine comes on with it."""
-    early = move.state in (MoveState.STOPPING, MoveState.CHANGING)
-    return any(w.label == lease.label and (w.work is Work.TAKE or early) for w in move.wishes)
-
-
-def _serves(books: Books, lease: Lease) -> Move | None:
-    """The restart that a card which is given back comes out in, planned or begun."""
-    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in _OVER)
-    return next((m for m in here if m.state is MoveState.PLANNED or taken_along(m, lease)), None)
+    return out_by(books, lease, usable(books, lease.machine, lease.label, now, policy), now, policy)
 
 
 def back_words(books: Books, lease: Lease) -> list[Part]:
@@ -556,10 +552,13 @@ def comes_out_tail(
     agreed = usable(books, lease.machine, lease.label, now, policy)
     if by is not None:
         words: list[Part] = ["by ", When(by)]
-        move = _serves(books, lease)
+        move = restart_of(books, lease)
         if agreed and (move is None or move.window is None):
             words = soonest_words(agreed, now, books.machines.get(lease.machine), policy, words)
         return [f", {come} ", *words]
+    move = restart_of(books, lease)
+    if move is not None and move.state is not MoveState.PLANNED:
+        return [f", {come} in the restart that is under way"]
     if agreed:
         return [f", {come} ", window_words(agreed[0], public=True)]
     return [f", {come} when {its_their(count)} machine restarts: no time agreed yet"]

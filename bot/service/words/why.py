@@ -34,7 +34,7 @@ from bot.service.words.answers import (
     worst_line,
 )
 from bot.service.words.answers_cards import comes_out_words
-from bot.service.words.board import View, card_words, goes_back, held_up_words, request_button
+from bot.service.words.board import View, card_words, goes_back, held_up_words, is_lent, request_button
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -120,7 +120,7 @@ def _why_lease(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") 
 def _moved_away(scene: Scene, lease: Lease) -> list[LineOf]:
     """That its machine is on another host than its cards, and what would help."""
     sight = View(scene.books, scene.seen, scene.now).sight
-    slots = sorted(away.away(sight, lease), key=by_number) if lease.state is LeaseState.ACTIVE else []
+    slots = sorted(away.away(sight, lease), key=by_number) if is_lent(lease) else []
     if not slots:
         return []
     vm, one = machine_word(scene.books, lease.machine), len(slots) == 1
@@ -163,7 +163,8 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
     match lease.state:
         case LeaseState.RESERVED:
             first = head(cards, f" {'are' if many else 'is'} reserved for ", who, f" on {vm}, not put in yet.")
-            return [first, _missing(scene, lease, vm), _blockers(scene, lease)]
+            moved = is_lent(lease) and bool(_moved_away(scene, lease))  # no restart there would help
+            return [first, None if moved else _missing(scene, lease, vm), _blockers(scene, lease)]
         case LeaseState.MOVING if goes_back(scene.books, lease):
             first = head(cards, f" {'are' if many else 'is'} not put into {vm} this time.")
             stay = f"{'They stay' if many else 'It stays'} reserved for "
@@ -171,6 +172,9 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
         case LeaseState.MOVING:
             held_up = held_up_words(scene.books, lease)
             first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, held_up, ".")
+            if lease.active_since is not None:
+                anew = "Its host was restarted, and it is put on anew at another address; the time goes on."
+                return [first, ln(anew)]
             work = "they are" if many else "it is"
             its = "Their" if many else "Its"
             late = lease.bound_since + scene.policy.seen_in_guest if lease.bound_since is not None else None
@@ -253,9 +257,12 @@ def _why_card(scene: Scene, card: Card) -> Reply:
     since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
     first = next(iter(wanting(scene.books, card)), None)
     free = view.word(card) in ("free", "partly in use")
+    words = card_words(view, card, scene.policy)
     is_ = " is shared " if card.mode is Mode.VGPU and view.taken(card) else " is "
+    if words[0] and str(words[0]).startswith("cannot "):
+        is_ = " "
     return say(
-        head(Code(card.name), is_, card_words(view, card, scene.policy), "."),
+        head(Code(card.name), is_, words, "."),
         since,
         *_parts(view, card),
         ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
