@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain import moves
 from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power
 from bot.domain.moves.hands import ANEW
 from bot.domain.news import ADMINS, NewsKind
@@ -357,3 +358,12 @@ def test_begun_at_act_and_only_watched_then_its_owners_hear_that_nobody_starts_i
     w.pass_time(MIN)
     assert len(w.told(NewsKind.STAYS_OFF, "bob")) == 2, "edited: the bot goes on"
     w.until(lambda: w.vms["vm-r"].power is Power.ON, 10 * MIN)
+
+
+def test_a_start_that_is_wished_for_is_asked_of_the_admins() -> None:
+    w = world()
+    w.vms["vm-r"].power = Power.OFF
+    w.pass_time(FAST)
+    w.do(lambda draft: moves.start(draft, draft.machines["uuid-vm-r"], "bob"))
+    w.until(is_asked(w, "vm-r", CallKind.POWER_ON), MIN, FAST)
+    assert {(n.to, n.key) for n in w.told(NewsKind.BY_HAND)} == {(ADMINS, "hands:1")} and untouched(w)

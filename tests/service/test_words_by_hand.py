@@ -269,3 +269,37 @@ def test_the_holder_of_a_renumbered_card_reads_who_sees_to_it(level: str, off: s
         reply = words.news(news, w.books(w.MOVING), w.NOW, policy)
         assert says in w.text(reply)
         check(reply)
+
+
+@pytest.mark.parametrize("policy", [HANDS, WATCH], ids=["hands", "watch"])
+@pytest.mark.parametrize(
+    "over",
+    [
+        w.move(MoveState.DROPPED, wishes=(), reason="nothing to do any more"),
+        w.move(MoveState.PLANNED, wishes=(), handed="idle"),
+    ],
+    ids=["dropped", "idle"],
+)
+def test_what_is_wanted_by_nobody_any_more_is_not_said_to_restart(over: Move, policy: object) -> None:
+    said = w.text(told(over, policy))
+    assert "restarts" not in said and "Not any more" in said
+    before = w.text(told(w.move(MoveState.DROPPED), policy))
+    assert "It was for this: T4-3 goes to bob (vm-r)." in before
+
+
+@pytest.mark.parametrize(
+    ("policy", "first"),
+    [
+        (HANDS, "An admin is asked to start vm-r by hand, with the next round, in a few seconds."),
+        (
+            WATCH,
+            "vm-r is started when an admin does it by hand, and I ask none: please ask one, or start it in vCenter.",
+        ),
+        (w.POLICY, "vm-r is started with the next round, in a few seconds."),
+    ],
+    ids=["hands", "watch", "act"],
+)
+def test_who_starts_a_machine_is_said_once(policy: object, first: str) -> None:
+    reply = words.started(replace(w.scene(), policy=policy), w.R)  # type: ignore[arg-type]
+    check(reply)
+    assert lines(reply)[:-1] == [first]

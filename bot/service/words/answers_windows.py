@@ -9,6 +9,7 @@ from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, Move, MoveState, PersonId, Window
 from bot.domain.moves import SaidBefore, sits
 from bot.domain.occurrences import next_window
+from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words import evidence
@@ -48,7 +49,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.hindrances import hindrances, in_the_way
 from bot.service.words.kinds import size_words
-from bot.service.words.levels import BY_HAND, i_say_so, next_night, watching
+from bot.service.words.levels import BY_HAND, i_say_so, next_night, watching, who_restarts
 from bot.service.words.news_line import give_buttons
 
 
@@ -420,15 +421,23 @@ def started(scene: Scene, machine: Machine) -> Reply:
     held = [x for x in scene.books.leases.values() if x.machine == machine.uuid and x.state is LeaseState.MOVING]
     way = in_the_way(scene, machine.uuid)
     return say(
-        head(f"{vm} is started {BY_HAND}: please ask one, or start it in vCenter.")
-        if scene.policy.level == "watch"
-        else head(f"{vm} is started as soon as nothing is in the way any more.")
-        if way
-        else head(f"{vm} is started with the next round, in a few seconds."),
+        head(_who_starts(scene.policy, vm, way=bool(way))),
         *way,
         ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when that is seen to work.")
         if held
         else None,
-        *standing_still(scene),
+        *(line for line in standing_still(scene) if line != who_restarts(scene.policy)),  # the first line says who
         buttons=(MINE,),
     )
+
+
+def _who_starts(policy: Policy, vm: str, *, way: bool) -> str:
+    """By whom, and when. ``way``: something is in the way of it."""
+    when = "as soon as nothing is in the way any more" if way else "with the next round, in a few seconds"
+    match policy.level:
+        case "watch":
+            return f"{vm} is started {BY_HAND}, and I ask none: please ask one, or start it in vCenter."
+        case "hands":
+            return f"An admin is asked to start {vm} by hand, {when}."
+        case _:
+            return f"{vm} is started {when}."

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bot.domain import slots
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     Assignment,
     Books,
@@ -45,10 +45,13 @@ def by_hand(t: Telling) -> Reply:
     move = t.move
     if move is None:
         return say(head(f"{t.vm} is restarted by hand"))
-    what = ln(what_goes(move, t.books, t.vm, t.now), ".")
+    known = bool(move.wishes or move.left_out or move.starter)  # else it was for something that is not wanted any more
+    what = ln(what_goes(move, t.books, t.vm, t.now), ".") if known or move.state in UNDER_WAY else None
     if t.item.reason == ANEW:
         return say(head(f"Not any more: a newer message says what is to be done for {t.vm}"), what)
     if move.state not in OPEN_MOVE:
+        if move.state is MoveState.DROPPED and what is not None:
+            what = ln("It was for this: ", what_goes(move, t.books, t.vm, t.now), ".")
         return say(head(_over(t, move)), because(move.reason), what, ln("Nothing more is to be done by hand."))
     if t.policy.level == "act":
         return say(
