@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from bot.domain import slots
+from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Assignment, FixedCard, Lease, LeaseState, MachineId, SlotId
+from bot.domain.quarantine import not_there
 from bot.domain.renumbered import stale
 from bot.domain.sight import Sight
 from bot.domain.slots import Places
@@ -72,6 +74,15 @@ def at_old_address(places: Places, sight: Sight, machine: MachineId, slot: SlotI
     return not set(stale(places.cards.values(), card)).isdisjoint(seen.cards)
 
 
+def names_lost(draft: Draft, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
+    """Whether a machine's settings name a card that its host does not show any more, nor another one at its address: it does not start with
+    that, and the card is lost."""
+    host, card = sight.host(slot), sight.card(slot)
+    if host is None or not not_there(draft, slot) or any(c.pci == card.pci for c in host.cards):
+        return False
+    return sight.there(slot, machine) is True
+
+
 def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
     """Whether what sits on a slot of a machine's own host is what it was lent on another one, and brought along: it is no stranger's."""
     return any(
@@ -83,4 +94,4 @@ def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> b
     )
 
 
-__all__ = ["at_old_address", "away", "brought", "carried", "words"]
+__all__ = ["at_old_address", "away", "brought", "carried", "names_lost", "words"]

@@ -81,6 +81,7 @@ class On(StrEnum):
     FORCE = "force"  # admin
     SOME_LOST = "some_lost"  # some of its devices gone, others there
     ALL_LOST = "all_lost"  # all its devices gone, machine there
+    NOT_SHOWN = "not_shown"  # its host does not show its cards any more, and its machine still names them
     KEEP = "keep"  # person, while returning
     CLEAN = "clean"  # its devices seen clean
     HANDED_ON = "handed_on"  # next lease of the slot is for the same machine
@@ -172,10 +173,14 @@ LEASE: Table = {
     (None, On.TAKE_BACK): (L.RETURNING,),  # the quiet ones of several
     (None, On.BROKEN): (L.RETURNING,),  # a part with a broken card
     (None, On.SOME_LOST): (L.FAILED,),  # a part whose devices are gone
+    (None, On.NOT_SHOWN): (L.RETURNING,),  # a part whose cards are gone, and still in its machine's settings
     (L.RESERVED, On.SLOT_CHANGED): (L.RESERVED,),
     (L.RESERVED, On.NO_EQUAL): (L.ENDED,),
     (L.RESERVED, On.MOVED_AWAY): (L.ENDED,),
     (L.RESERVED, On.RELEASE): (L.ENDED,),
+    (L.RESERVED, On.RELEASE_LATE): (L.RETURNING,),  # it worked, and may be in its machine by an old address
+    (L.RESERVED, On.FORCE): (L.RETURNING,),  # likewise
+    (L.RESERVED, On.END): (L.RETURNING,),  # likewise
     (L.RESERVED, On.GONE): (L.ENDED,),
     (L.RESERVED, On.NOT_USED): (L.ENDED,),
     (L.RESERVED, On.SEEN_THERE): (L.MOVING,),
@@ -197,6 +202,7 @@ LEASE: Table = {
     (L.ACTIVE, On.FORCE): (L.RETURNING,),
     (L.ACTIVE, On.SOME_LOST): (L.ACTIVE,),
     (L.ACTIVE, On.ALL_LOST): (L.FAILED,),
+    (L.ACTIVE, On.NOT_SHOWN): (L.RETURNING,),  # what its machine still names comes off: it does not start with it
     (L.ACTIVE, On.RENUMBERED): (L.RESERVED,),  # theirs still; its clock goes on
     (L.ACTIVE, On.GONE): (L.ENDED,),
     (L.ACTIVE, On.BROKEN): (L.ACTIVE,),

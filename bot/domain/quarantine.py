@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
-from bot.domain.model import BOT, Aside, Card, LeaseState, SlotId, Turn
+from bot.domain.model import BOT, Aside, Books, Card, LeaseState, SlotId, Turn
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.sight import Sight
 from bot.domain.slots import known, same_card
@@ -46,7 +46,7 @@ def shown(sight: Sight, card: Card) -> bool | None:
     return any(same_card(card, c) for c in host.cards)
 
 
-def not_there(draft: Draft, slot: SlotId) -> bool:
+def not_there(draft: Draft | Books, slot: SlotId) -> bool:
     """Whether the card of a slot is missing from its host in two complete looks."""
     return draft.card(slot).missing >= LOOKS_TO_BE_GONE
 

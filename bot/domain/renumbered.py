@@ -53,7 +53,9 @@ def riddles(cards: Iterable[Card], host: SeenHost, kinds: Mapping[str, str]) -> 
     here = [c for c in cards if host_of(c) == (host.vcenter, host.id)]
     unknown = [s for s in host.cards if not any(same_card(c, s) for c in here)]
     found = []
-    for kind, ids in sorted({(c.kind, c.ids) for c in mine}) if host.connected else ():  # of one make: else they are others
+    for kind, ids in (
+        sorted({(c.kind, c.ids) for c in mine}) if host.connected else ()
+    ):  # of one make: else they are others
         of_kind = sorted((c for c in mine if (c.kind, c.ids) == (kind, ids)), key=lambda c: c.pci)
         lost = tuple(c for c in of_kind if not any(same_card(c, s) for s in host.cards))
         new = sorted((s for s in unknown if kinds.get(s.ids) == kind and alike(ids, s.ids)), key=lambda c: c.pci)
@@ -136,14 +138,16 @@ def stale(cards: Iterable[Card], card: Card) -> tuple[str, ...]:
 
 
 def clear(draft: Draft, sight: Sight) -> None:
-    """Forget addresses at which a card was, once no machine names them any more."""
+    """Forget addresses at which a card was, once no machine names them any more: of its host, or of those to which it is lent, which may be
+    moved back."""
     seen = sight.seen
     if seen is None:
         return
     for card in [c for c in draft.cards.values() if c.was]:
         if not sight.complete(card.vcenter) or sight.host(card.name) is None:
             continue
-        there = [m for m in seen.machines if (m.vcenter, m.host) == (card.vcenter, card.host)]
+        lent = {draft.leases[h.label].machine for h in draft.on(card.name) if h.label in draft.leases}
+        there = [m for m in seen.machines if (m.vcenter, m.host) == (card.vcenter, card.host) or m.uuid in lent]
         left = tuple(pci for pci in card.was if any(m.unknown or pci in m.cards for m in there))
         if left != card.was:
             draft.put(replace(card, was=left))

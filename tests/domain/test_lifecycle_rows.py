@@ -179,6 +179,13 @@ ADDED = [
     # A machine may be moved to another host than what is reserved for it, or was just put on.
     _l(L.RESERVED, On.MOVED_AWAY, L.ENDED, ""),
     _l(L.ACTIVE, On.RENUMBERED, L.RESERVED, ""),
+    # Reserved again because its cards have other addresses, it is as one that works: its machine may name the old ones.
+    _l(L.RESERVED, On.RELEASE_LATE, L.RETURNING, ""),
+    _l(L.RESERVED, On.FORCE, L.RETURNING, ""),
+    _l(L.RESERVED, On.END, L.RETURNING, ""),
+    # A card that its host does not show any more is lost, but its machine names it still, and does not start with it.
+    _l(L.ACTIVE, On.NOT_SHOWN, L.RETURNING, ""),
+    _l(None, On.NOT_SHOWN, L.RETURNING, ""),
     _m(M.STARTING, On.MOVED_AWAY, M.UNDOING, ""),
     # Its host may be restarted with its cards at other addresses while it is off: the next move puts them right.
     _m((M.CHANGING, M.STARTING, M.UNDOING, M.STUCK), On.RENUMBERED, M.DROPPED, ""),

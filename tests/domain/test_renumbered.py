@@ -8,9 +8,20 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain import moves, renumbered
+from bot.domain import leases, moves, pool, renumbered
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import CallKind, Card, LeaseState, Mode, MoveState, Outcome, Power, Seen, SeenCard
+from bot.domain.model import (
+    CallKind,
+    Card,
+    LeaseState,
+    Mode,
+    MoveState,
+    Outcome,
+    Power,
+    Seen,
+    SeenCard,
+    SeenHost,
+)
 from bot.domain.moves import Order
 from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import PCI, Act, World
@@ -26,6 +37,8 @@ class Renumbering(World):
         self.shown: tuple[str, ...] = PCI
         self.lost, self.half = False, False  # its connection to vCenter; what vCenter says is not all
         self.refuses = False  # every start
+        self.elsewhere: set[str] = set()  # machines on another host
+        self.broken: set[str] = set()  # addresses with which nothing starts
         self.tries = False  # what cannot be started may be tried, before two looks are had
         super().__init__()
 
@@ -36,13 +49,20 @@ class Renumbering(World):
         host = seen.hosts[0]
         bound = {pci: uuid for pci, uuid in host.bound.items() if pci in self.shown}
         cards = tuple(SeenCard(p, "10de:1eb8", "Tesla T4", True) for p in self.shown)
-        seen = replace(seen, hosts=(replace(host, cards=cards, bound=bound, connected=not self.lost),))
+        hosts = (
+            replace(host, cards=cards, bound=bound, connected=not self.lost),
+            SeenHost("lab", "host-2", "esx-02", True, False),
+        )
+        machines = (replace(m, host="host-2") if m.name in self.elsewhere else m for m in seen.machines)
+        seen = replace(seen, hosts=hosts, machines=tuple(machines))
         return replace(seen, complete=frozenset()) if self.half else seen
 
     def _carry_out(self, order: Order) -> Outcome:
         """vCenter starts nothing whose settings name what is not there."""
         vm = next(v for v in self.vms.values() if v.uuid == order.machine)
-        if order.kind is CallKind.POWER_ON and (self.refuses or (self.tries and not vm.cards <= set(self.shown))):
+        if order.kind is CallKind.POWER_ON and (
+            self.refuses or vm.cards & self.broken or (self.tries and not vm.cards <= set(self.shown))
+        ):
             self.journal.append(Act(self.now, order.kind.value, vm.name))
             return Outcome.REFUSED
         if order.kind is CallKind.POWER_ON:
@@ -155,8 +175,11 @@ def test_an_admin_says_that_they_are_others_and_what_is_gone_is_lost() -> None:
             for r in renumbered.open_riddles(d, world.look(), ("lab", "host-1"), world.policy)
         ]
     )
-    world.pass_time(3 * LOOKS)
-    assert world.card("T4-5").pci == "0000:d8:00.0" and states(world)["vm-r"][0] is LeaseState.FAILED
+    world.pass_time(5 * LOOKS)
+    assert world.card("T4-5").pci == "0000:d8:00.0" and len(world.told(NewsKind.FAILED, "bob")) == 1
+    assert states(world)["vm-r"][0] is LeaseState.ENDED and world.vms["vm-r"].cards == set(), "else it would not start"
+    world.switch("vm-r", Power.ON)
+    assert not any(m.state is MoveState.STUCK for m in world.books.moves.values())
 
 
 def test_what_was_given_back_comes_out_by_its_old_address() -> None:
@@ -263,3 +286,89 @@ def test_a_card_that_is_given_in_another_way_may_be_another_one() -> None:
     for mode, sure in ((Mode.FIXED, True), (Mode.VGPU, False)):
         seen = SeenCard(UP[0], "10de:1eb8", "Tesla T4", True, mode)
         assert renumbered.Riddle("T4", "esx-01", (card,), (seen,), False).sure is sure
+
+
+def label_of(world: Renumbering, vm: str) -> str:
+    return next(x.label for x in world.books.leases.values() if x.machine == f"uuid-{vm}")
+
+
+@pytest.mark.parametrize("when", ["reserved", "put on"])
+def test_what_worked_stays_lent_when_its_machine_is_moved_before_it_is_put_on_anew(when: str) -> None:
+    """It is as one that works, not as one that was just reserved: nobody took it from whoever has it."""
+    world = Renumbering()
+    lent(world)
+    ends = world.lease(label_of(world, "vm-r")).end
+    world.restart_host(UP)
+    if when == "reserved":
+        world.elsewhere = {"vm-r"}  # at once
+        world.pass_time(LOOKS)
+    world.pass_time(2 * LOOKS)
+    world.elsewhere = {"vm-r"}
+    world.pass_time(HOUR)
+    assert states(world)["vm-r"][0] in OPEN_LEASE, "nothing is lost"
+    assert {n.to for n in world.told(NewsKind.MOVED_AWAY)} == {"bob", ADMINS} and not world.told(NewsKind.FAILED)
+    world.elsewhere = set()
+    world.pass_time(3 * LOOKS)
+    assert world.vms["vm-r"].cards == {UP[0]}, world.describe()
+    world.switch("vm-r", Power.ON)
+    world.pass_time(5 * LOOKS)
+    assert states(world)["vm-r"] == (LeaseState.ACTIVE, ("T4-1",)) and world.lease(label_of(world, "vm-r")).end == ends
+
+
+@pytest.mark.parametrize("how", ["given back", "taken back", "time over"])
+def test_what_is_to_be_put_on_anew_and_is_not_wanted_any_more_comes_out_by_its_old_address(how: str) -> None:
+    world = Renumbering()
+    lent(world)
+    label = label_of(world, "vm-r")
+    world.restart_host(UP)
+    world.do(lambda d: pool.pause(d, "dana", ""))
+    world.pass_time(3 * LOOKS)
+    assert world.lease(label).state is LeaseState.RESERVED
+    if how == "given back":
+        world.release("bob", label)
+    elif how == "taken back":
+        world.do(lambda d: leases.force(d, d.leases[label], "dana", "dust"))
+    else:
+        world.pass_time(timedelta(days=4), HOUR)
+    world.do(lambda d: pool.resume(d, "dana"))
+    world.pass_time(5 * LOOKS)
+    assert world.lease(label).state is LeaseState.ENDED and world.vms["vm-r"].cards == set(), world.describe()
+    assert len(world.told(NewsKind.ENDED, "bob")) == 1
+
+
+def test_whoever_has_one_of_several_that_cannot_be_told_apart_reads_of_their_own() -> None:
+    world = Renumbering()
+    lent(world)
+    world.restart_host((*UP[:3], PCI[3]))
+    world.pass_time(3 * LOOKS)
+    told = world.told(NewsKind.WHICH_CARD)
+    assert {(n.to, n.slots) for n in told if n.lease is not None} == {("bob", ("T4-1",)), ("ada", ("T4-2", "T4-3"))}
+    assert [n.slots for n in told if n.to == ADMINS] == [("T4-1", "T4-2", "T4-3")]
+
+
+def test_a_card_that_is_gone_while_its_machine_is_off_through_us_comes_out_and_the_machine_comes_on() -> None:
+    """Its other card was coming off: the one that stays is not there any more, so with it the machine would never come on."""
+    world = Renumbering()
+    lent(world)
+    world.refuses = True
+    world.release("ada", label_of(world, "vm-python"), ("T4-2",), "now")
+    world.until(lambda: "power_on" in world.acts("vm-python"), 15 * LOOKS)
+    world.shown, world.refuses, world.tries = (*PCI[:2], PCI[3]), False, True
+    world.pass_time(15 * LOOKS)
+    vm = world.vms["vm-python"]
+    assert vm.power is Power.ON and vm.cards == set(), world.describe()
+    assert [n.slots for n in world.told(NewsKind.FAILED, "ada")] == [("T4-3",)]
+
+
+def test_what_worked_and_is_refused_at_its_new_address_comes_off_again_and_the_machine_comes_on() -> None:
+    """Of what worked, only the lease stays: a machine that is off through us is not left off for its card."""
+    world = Renumbering()
+    lent(world)
+    world.restart_host(UP)
+    world.pass_time(3 * LOOKS)
+    assert world.lease(label_of(world, "vm-r")).state is LeaseState.MOVING
+    world.broken = {UP[0]}
+    world.do(lambda d: moves.start(d, d.machines["uuid-vm-r"], "bob"))
+    world.pass_time(10 * LOOKS)
+    assert world.vms["vm-r"].power is Power.ON and world.vms["vm-r"].cards == set(), world.describe()
+    assert world.acts("vm-r").count("power_on") == 2 and world.lease(label_of(world, "vm-r")).state in OPEN_LEASE

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from bot.domain import leases, moves, planner, pool, queue, windows
+from bot.domain.away import away
 from bot.domain.decide import decide
 from bot.domain.draft import Changes, Draft
 from bot.domain.inside import Device, Minute, Process
@@ -421,6 +422,11 @@ class World:
         others = (v for v in self.vms.values() if v is not vm and v.exists and v.power is Power.ON)
         return any(v.cards & vm.cards for v in others)
 
+    def is_away(self, lease: Lease) -> bool:
+        """Whether a lease's machine is on another host than its cards."""
+        seen = self.look()
+        return seen is not None and bool(away(Sight(self.books, seen, {}), lease))
+
     def permitted(self, move: Move, call: Call) -> None:
         """Never a power-off outside its agreement, a hard stop without consent, or a device that no returning lease names taken off."""
         if call.kind in (CallKind.SHUTDOWN, CallKind.HARD_STOP):
@@ -440,7 +446,7 @@ class World:
             self.not_refused(move, self.books.agreements[move.agreement])
         for wish in call.takes:
             lease = self.books.leases[wish.label]
-            undone = move.undo and lease.active_since is None
+            undone = lease.state is not LeaseState.ACTIVE and (move.undo or self.is_away(lease))
             assert lease.state is LeaseState.RETURNING or undone, (
                 f"{wish.slot} of #{wish.label} ({lease.state}) is taken off"
             )

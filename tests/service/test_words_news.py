@@ -46,7 +46,7 @@ def test_no_kind_is_without_a_sentence() -> None:
 
 def test_a_machine_whose_host_was_restarted_meanwhile_is_put_right_first() -> None:
     reply = told(NewsKind.MACHINE_BACK, w.ADA.id, w.MOVING, machine=w.R, reason=RENUMBERED)
-    assert "its cards have other addresses" in w.text(reply) and "It was away" not in w.text(reply)
+    assert "cards have other addresses" in w.text(reply) and "It was away" not in w.text(reply)
     check(reply)
 
 
@@ -218,6 +218,14 @@ def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:
     assert "Decided by dana" in said and "waits" not in said and "keep #7b" not in said
     waits = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=replace(w.RETURNING, ended_by=BOT), who=w.BOB.id))
     assert "bob waits for it" in waits and "keep #7b" in waits
+
+
+@pytest.mark.parametrize("state", [RequestState.QUEUED, RequestState.OFFERED, RequestState.LEASED])
+def test_back_in_line_and_asked_at_once_nobody_reads_that_there_is_nothing_to_do(state: RequestState) -> None:
+    asked = w.request()
+    reply = told(NewsKind.BACK_IN_LINE, w.BOB.id, replace(asked, state=state), request=asked, machine=w.R)
+    check(reply)
+    assert ("There is nothing to do for you" in w.text(reply)) is (state is RequestState.QUEUED)
 
 
 @pytest.mark.parametrize("why", list(RestWhy))

@@ -9,9 +9,9 @@ from bot.domain import away, quarantine
 from bot.domain.draft import Draft
 from bot.domain.leases.acts import waiter
 from bot.domain.leases.common import Round, fresh, under_way
-from bot.domain.leases.ends import TIME_OVER, end, split
+from bot.domain.leases.ends import TIME_OVER, end, moved, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AsideWhy, Lease, LeaseState, Power, Reading, RequestState, SlotId
+from bot.domain.model import BOT, AsideWhy, Lease, LeaseState, Power, Reading, RequestState
 from bot.domain.near import meet
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
@@ -36,11 +36,12 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
     if elsewhere := away.away(ctx.sight, lease):
-        return _moved(draft, ctx, lease, elsewhere)
+        return moved(draft, ctx, lease, elsewhere)
     if any(away.at_old_address(draft, ctx.sight, lease.machine, s) for s in lease.slots):
         return _renumbered(draft, ctx, lease)
     there = {s: ctx.sight.there(s, lease.machine) for s in lease.slots}
     gone = tuple(s for s, is_there in there.items() if is_there is False or not_there(draft, s))
+    gone = tuple(s for s in gone if there[s]) or gone  # what is lost and still in its settings, before what came off
     if not gone:
         if lease.missing and None not in there.values():
             lease = replace(lease, missing=0)
@@ -57,14 +58,19 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
         set_aside(draft, draft.card(slot), AsideWhy.QUARANTINED, why, heals=True)
     if all(not_there(draft, s) for s in gone):
         why = quarantine.gone_words(draft.card(gone[0]), ctx.sight)
-    if set(gone) == set(lease.slots):
+    named = all(away.names_lost(draft, ctx.sight, lease.machine, s) for s in gone)
+    if set(gone) == set(lease.slots) and named:  # it comes off: its machine does not start so
+        lost = step(draft, lease, On.NOT_SHOWN, why=why, reason=why, ended_by=BOT, not_nows=0)
+    elif set(gone) == set(lease.slots):
         lost = end(draft, lease, On.ALL_LOST, why)
     else:
-        lost = split(draft, lease, gone, On.SOME_LOST, "bot", why)
-        draft.free(lost.label)
+        lost = split(draft, lease, gone, On.NOT_SHOWN if named else On.SOME_LOST, BOT, why)
+        if not named:
+            draft.free(lost.label)
         step(draft, draft.leases[lease.label], On.SOME_LOST, why=why, missing=0, changed=lease.changed)
+    machine = draft.machines.get(lease.machine)
     for to in (lease.person, ADMINS):
-        draft.tell(News(NewsKind.FAILED, to, lease=lost, slots=gone, reason=why))
+        draft.tell(News(NewsKind.FAILED, to, lease=lost, machine=machine, slots=gone, reason=why))
     return None if lost.label == lease.label else draft.leases[lease.label]
 
 
@@ -83,24 +89,6 @@ def _renumbered(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
         news = News(NewsKind.RENUMBERED, to, once=once, lease=lease, machine=machine, slots=lease.slots)
         draft.tell(replace(news, reason="off" if ctx.sight.power(lease.machine) is Power.OFF else ""))
     return None
-
-
-def _moved(draft: Draft, ctx: Round, lease: Lease, elsewhere: tuple[SlotId, ...]) -> Lease:
-    """Its machine is on another host: nobody took anything off, and moved back it goes on. Said when it lasts, once a host."""
-    if ctx.again:
-        return lease
-    missing = min(lease.missing + 1, LOOKS_TO_BE_GONE)
-    if missing != lease.missing:
-        lease = replace(lease, missing=missing)
-        draft.put(lease)
-    if missing < LOOKS_TO_BE_GONE:
-        return lease
-    why = away.words(draft, ctx.sight, lease, elsewhere)
-    seen, machine = ctx.sight.machine(lease.machine), draft.machines.get(lease.machine)
-    once = f"{lease.label}:{seen.host if seen is not None else ''}"
-    for to in dict.fromkeys((lease.person, *(machine.owners if machine is not None else ()), ADMINS)):
-        draft.tell(News(NewsKind.MOVED_AWAY, to, once=once, lease=lease, machine=machine, slots=elsewhere, reason=why))
-    return lease
 
 
 def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:

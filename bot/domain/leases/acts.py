@@ -79,10 +79,12 @@ def _released(draft: Draft, lease: Lease, slots: tuple[SlotId, ...] | None, by: 
     match lease.state:
         case LeaseState.RETURNING:
             return lease
-        case LeaseState.RESERVED:
+        case LeaseState.RESERVED if lease.active_since is None:
             return _end_unused(draft, lease, On.RELEASE, by, reason)
         case LeaseState.MOVING:
             return _release_moving(draft, lease, by, reason)
+        case LeaseState.RESERVED:
+            return step(draft, lease, On.RELEASE_LATE, by=by, why=reason, reason=reason, ended_by=by, not_nows=0)
         case _ if some and slots is not None:
             return split(draft, lease, slots, On.RELEASE, by, reason)
     return step(draft, lease, On.RELEASE, by=by, why=reason, reason=reason, ended_by=by, not_nows=0)
@@ -96,7 +98,8 @@ def _end_unused(draft: Draft, lease: Lease, event: On, by: PersonId, reason: str
 def _release_moving(draft: Draft, lease: Lease, by: PersonId, reason: str) -> Lease:
     """Released while its power cycle runs: before the change the move goes on without it, after it comes off again."""
     move = move_of(draft, lease)
-    if move is not None and move.state in (MoveState.STOPPING, MoveState.CHANGING) and not put_asked(move, lease.label):
+    early = move is not None and move.state in (MoveState.STOPPING, MoveState.CHANGING)
+    if early and move is not None and lease.active_since is None and not put_asked(move, lease.label):
         return _end_unused(draft, lease, On.RELEASE_EARLY, by, reason)
     return step(draft, lease, On.RELEASE_LATE, by=by, why=reason, reason=reason, ended_by=by)
 
@@ -122,7 +125,10 @@ def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: P
     if lease.state is LeaseState.RETURNING:
         lease = keep(draft, lease, person.id)
     if lease.state is not LeaseState.ACTIVE or lease.end is None or lease.active_since is None:
-        raise NotPossible(what="extend", why=f"#{lease.label} is {lease.state}: its time starts when the card works")
+        why = f"#{lease.label} is {lease.state}: its time starts when the card works"
+        if lease.active_since is not None:
+            why = f"#{lease.label} is put on anew at another address just now; its time goes on, and can be made longer when it is in"
+        raise NotPossible(what="extend", why=why)
     new_end = wished_end(draft, lease, length, person, policy)
     if new_end <= lease.end:
         raise NotLater(number=lease.label, end=lease.end)
@@ -262,7 +268,7 @@ def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[Sl
     apart = lease.state is LeaseState.ACTIVE or (back and not under_way(draft, lease.machine))
     if some and slots is not None and apart:
         lease = split(draft, lease, slots, On.FORCE, by, reason)
-    elif lease.state is LeaseState.ACTIVE:
+    elif lease.state is LeaseState.ACTIVE or (lease.state is LeaseState.RESERVED and lease.active_since is not None):
         lease = step(draft, lease, On.FORCE, by=by, why=reason, reason=reason, ended_by=by, not_nows=0)
     elif lease.state is LeaseState.RESERVED:
         lease = end(draft, lease, On.RELEASE, reason, by=by)

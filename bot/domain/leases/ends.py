@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain import windows
+from bot.domain import away, windows
 from bot.domain.draft import Draft
+from bot.domain.leases.common import Round
 from bot.domain.lifecycle import On, State, step
 from bot.domain.model import (
     BOT,
@@ -24,8 +25,9 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
-from bot.domain.news import News, NewsKind
+from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
+from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.questions import restart_over
 
 HANDED_ON = "handed on without a restart"
@@ -149,6 +151,24 @@ def broken(draft: Draft, lease: Lease, why: str) -> Lease:
     if request is not None and request.state is RequestState.LEASED:
         queue_again(draft, request, why, event=On.LEASE_BROKEN_EARLY)
     return part
+
+
+def moved(draft: Draft, ctx: Round, lease: Lease, elsewhere: tuple[SlotId, ...]) -> Lease:
+    """Its machine is on another host: nobody took anything off, and moved back it goes on. Said when it lasts, once a host."""
+    if ctx.again:
+        return lease
+    missing = min(lease.missing + 1, LOOKS_TO_BE_GONE)
+    if missing != lease.missing:
+        lease = replace(lease, missing=missing)
+        draft.put(lease)
+    if missing < LOOKS_TO_BE_GONE:
+        return lease
+    why = away.words(draft, ctx.sight, lease, elsewhere)
+    seen, machine = ctx.sight.machine(lease.machine), draft.machines.get(lease.machine)
+    once = f"{lease.label}:{seen.host if seen is not None else ''}"
+    for to in dict.fromkeys((lease.person, *(machine.owners if machine is not None else ()), ADMINS)):
+        draft.tell(News(NewsKind.MOVED_AWAY, to, once=once, lease=lease, machine=machine, slots=elsewhere, reason=why))
+    return lease
 
 
 def no_window(now: datetime) -> Rest:

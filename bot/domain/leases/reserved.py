@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.domain import away, hours, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
-from bot.domain.leases.ends import end, no_window
+from bot.domain.leases.ends import TIME_OVER, end, moved, no_window
 from bot.domain.lifecycle import On, step
 from bot.domain.model import AgreementState, Card, Lease, Mode, Rest, RestWhy, SlotId, Turn
 from bot.domain.news import News, NewsKind
@@ -20,6 +20,10 @@ from bot.domain.slots import equal, open_of, size_of
 def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     """One round of it."""
     sight = ctx.sight
+    if lease.active_since is not None and lease.end is not None and draft.now >= lease.end:
+        if not under_way(draft, lease.machine):  # its host was restarted; its machine may name the old address
+            step(draft, lease, On.END, why="its time is over", reason=TIME_OVER, not_nows=0)
+        return
     if _moved_away(draft, ctx, lease):
         return
     lease = draft.leases[lease.label]
@@ -41,13 +45,16 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _moved_away(draft: Draft, ctx: Round, lease: Lease) -> bool:
     """Whether its machine is on another host than its devices; in two complete looks, and it is over: its request waits at its old place, for
-    what the machine's own host has."""
+    what the machine's own host has. One that worked and is only put on anew stays lent, as one that is in."""
     elsewhere = away.away(ctx.sight, lease)
     if not elsewhere:
         if lease.missing and ctx.sight.machine(lease.machine) is not None:
             draft.put(replace(lease, missing=0))
         return False
     if ctx.again or not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
+        return True
+    if lease.active_since is not None:
+        moved(draft, ctx, lease, elsewhere)
         return True
     lease = replace(lease, missing=lease.missing + 1)
     draft.put(lease)
@@ -131,10 +138,8 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
         since = min(draft.now, since + ctx.still)
         lease = replace(lease, free_since=since)
         draft.put(lease)
-    if lease.active_since is not None:  # at another address since it worked
-        if lease.end is not None and draft.now >= lease.end:
-            end(draft, lease, On.NOT_USED, "its time is over")
-        return
+    if lease.active_since is not None:
+        return  # at another address since it worked: its time goes on
     waited = draft.now - since
     waits = waited >= min(policy.reserved_warn) and contended(draft, lease.kind, lease.machine)
     if waited >= policy.reserved_free and waits:

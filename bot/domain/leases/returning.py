@@ -12,6 +12,7 @@ from bot.domain.leases.ends import HANDED_ON, end, split
 from bot.domain.lifecycle import On
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.domain.quarantine import not_there
 from bot.domain.questions import firm_key
 from bot.domain.spoken import limit_words
 
@@ -65,6 +66,8 @@ def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
         or _has_firm(draft, lease.machine)
     ):
         return
+    if all(not_there(draft, s) for s in lease.slots):
+        return  # nobody gains a card by it
     if not any(ctx.sight.there(s, lease.machine) or carried(draft, ctx.sight, lease, s) for s in lease.slots):
         return  # no restart of its machine would help, or it cannot be seen
     machine = draft.machines[lease.machine]

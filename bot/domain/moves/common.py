@@ -109,7 +109,7 @@ TAKEN_BACK = "what was agreed was taken back"
 TIME_OVER = "the agreed time was over"
 """The reason of a move whose window ended before the machine was off."""
 
-RENUMBERED = "its host was restarted meanwhile, and its cards have other addresses"
+RENUMBERED = "its host was restarted meanwhile, and cards have other addresses or are gone"
 """The reason of a move that was given up since its machine cannot be started with the addresses that its settings name."""
 
 CALLED_OFF = frozenset({STOPPED, SAID, TAKEN_BACK, TIME_OVER})
@@ -170,10 +170,10 @@ def ours_there(draft: Draft, ctx: Round, move: Move) -> tuple[Wish, ...]:
 
 
 def _ours(draft: Draft, ctx: Round, move: Move, wish: Wish) -> bool:
-    """Whether a device on the machine was put there by this cycle: its lease never became active; and if the machine was moved to another
-    host with it, it was seen to come."""
+    """Whether a device on the machine was put there by this cycle: its lease is not active (one that was, and is put on anew at another
+    address, is no exception); and if the machine was moved to another host with it, it was seen to come."""
     lease = draft.leases.get(wish.label)
-    if lease is None or lease.active_since is not None:
+    if lease is None or lease.state is LeaseState.ACTIVE:
         return False
     if not ctx.sight.elsewhere(wish.slot, move.machine):
         return True

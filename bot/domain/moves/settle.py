@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.away import at_old_address
+from bot.domain.away import at_old_address, names_lost
 from bot.domain.draft import Draft
 from bot.domain.leases.common import under_way
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY, On, step
@@ -94,13 +94,16 @@ PAST_OFF = frozenset({MoveState.CHANGING, MoveState.STARTING, MoveState.UNDOING,
 ANEW_AGAIN = timedelta(minutes=30)
 """What was planned anew and still cannot be started is tried as everything else for so long."""
 
+HAS = frozenset({LeaseState.ACTIVE, LeaseState.RETURNING})
+"""Leases of which what their machine's settings name comes off once its host does not show it any more."""
+
 ON_ITS_WAY = frozenset({LeaseState.MOVING, LeaseState.RETURNING})
 """Leases whose old addresses come off whatever else is."""
 
 
 def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
-    """Whether a machine cannot be started by this move, since its settings name cards by addresses that these had before their host was
-    restarted meanwhile, and a move that is planned anew puts them right."""
+    """Whether a machine cannot be started by this move, since its settings name cards that are gone, or by addresses that these had before
+    their host was restarted meanwhile, and a move that is planned anew puts them right."""
     if move.state not in PAST_OFF or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return False
     last = move_before(draft, move)
@@ -114,7 +117,9 @@ def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
             continue
         for slot in lease.slots:
             comes = lease.state in ON_ITS_WAY or ready(draft, ctx.sight, lease, slot)
-            if (lease.label, slot) not in covered and comes and at_old_address(draft, ctx.sight, lease.machine, slot):
+            old = comes and at_old_address(draft, ctx.sight, lease.machine, slot)
+            lost = lease.state in HAS and names_lost(draft, ctx.sight, lease.machine, slot)
+            if (lease.label, slot) not in covered and (old or lost):
                 return True
     return False
 

@@ -423,7 +423,11 @@ def started(scene: Scene, machine: Machine) -> Reply:
     return say(
         head(_who_starts(scene.policy, vm, way=bool(way))),
         *way,
-        ln("With ", slots_of([s for x in held for s in x.slots]), "; the time starts when that is seen to work.")
+        ln(
+            "With ",
+            slots_of([s for x in held for s in x.slots]),
+            "; the time starts when that is seen to work." if any(x.active_since is None for x in held) else ".",
+        )
         if held
         else None,
         *(line for line in standing_still(scene) if line != who_restarts(scene.policy)),  # the first line says who

@@ -142,6 +142,14 @@ def put_right(policy: Policy, vm: str, *, off: bool, paused: bool = False) -> st
     return f"{vm} is off, {who}; then it can be started."
 
 
+def names_lost(policy: Policy, vm: str, *, many: bool) -> str:
+    """Who takes off what a machine's settings name though its host has it no more, and when."""
+    them = "them" if many else "it"
+    who = {"act": f"I take {them} out", "hands": f"an admin is asked to take {them} out"}
+    how = who.get(policy.level, f"I only watch, so an admin has to take {them} out in vCenter")
+    return f"The settings of {vm} still name {them}, and it does not start so: {how} as soon as it is off."
+
+
 def starts_it(policy: Policy, when: str = "") -> str:
     """Who starts a machine that is off through the bot, as a sentence without its end. ``when``: with a blank before it."""
     match policy.level:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain.leases import keepable
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
+from bot.domain.quarantine import not_there
 from bot.service.ports import Button, Code, LineOf, Reply, When
 from bot.service.words.common import (
     MINE,
@@ -28,7 +29,7 @@ from bot.service.words.common import (
     typeable,
     why_tail,
 )
-from bot.service.words.levels import i_say_so, shall_start
+from bot.service.words.levels import i_say_so, names_lost, shall_start
 from bot.service.words.news_line import give_buttons
 from bot.service.words.telling import Telling
 
@@ -130,25 +131,29 @@ def active_unseen(t: Telling) -> Reply:
             Code("nvidia-smi"),
             ".",
         ),
-        ln("Your time runs from now all the same."),
+        ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
         _end(t),
         buttons=(MINE, _give_back(t)),
     )
 
 
 def waits_power_on(t: Telling) -> Reply:
-    """The card sits in a machine that its owner left off."""
+    """The card sits in a machine that its owner left off. Of one that worked before its host was restarted the time goes on."""
+    again = t.lease is not None and t.lease.active_since is not None
+    starts = "Your time goes on meanwhile." if again else "Your time starts when it is on."
     late = (
-        ln("If it stays off, your time starts ", When(t.item.until), " all the same.")
+        None
+        if again
+        else ln("If it stays off, your time starts ", When(t.item.until), " all the same.")
         if t.item.until is not None
         else ln(f"If it stays off, your time starts after {span_of(t.policy.power_on_wait)} all the same.")
     )
     return say(
         head(t.kind_cards, f" {_are(t)} in {t.vm}, which is off. {shall_start(t.policy)}?"),
         ln(
-            "I do not know since when it is off: my records were put back from a copy. Your time starts when it is on."
+            f"I do not know since when it is off: my records were put back from a copy. {starts}"
             if t.machine is not None and t.machine.restored is not None
-            else "It was off before I came, so I left it off. Your time starts when it is on."
+            else f"It was off before I came, so I left it off. {starts}"
         ),
         late,
         buttons=(
@@ -358,18 +363,25 @@ def failed(t: Telling) -> Reply:
     """A device was lost."""
     vm = f" in {t.vm}" if t.machine is not None else ""
     first = head(t.cards, f"{vm} {_are(t)} lost", why_tail(t.item.reason))
+    rests = "they rest" if t.many else "it rests"
+    gone = bool(t.slots) and all(s in t.books.cards and not_there(t.books, s) for s in t.slots)  # by nobody's hand
+    named = t.lease is not None and t.lease.state is LeaseState.RETURNING
     if not t.to_holder:
         return say(
             first,
             ln("Lent to ", t.holder, f". {'They rest' if t.many else 'It rests'} until an admin has looked.")
             if t.person
             else None,
+            ln(names_lost(t.policy, t.vm, many=t.many)) if named else None,
         )
     return say(
         first,
-        ln(
-            "I did not take it out; somebody or something else did. The admins know, and it rests until one has looked."
+        ln(f"Nobody took {_them(t)} out of {t.vm}. The admins know, and {rests} until one has looked.")
+        if gone
+        else ln(
+            f"I did not take {_them(t)} out; somebody or something else did. The admins know, and {rests} until one has looked."
         ),
+        ln(names_lost(t.policy, t.vm, many=t.many)) if named else None,
         buttons=(
             button("Ask for another one", _again(t), "primary"),
             button("Why?", f"why{' ' + t.slots[0] if t.slots else ''}"),
@@ -444,11 +456,13 @@ def difference(t: Telling) -> Reply:
 
 def moved_away(t: Telling) -> Reply:
     """The machine of what is lent was moved to another host than its cards are in."""
+    anew = t.lease is not None and t.lease.state is LeaseState.RESERVED  # its host was restarted before that
+    back = f"gets {_them(t)} again" if anew else "goes on as before"
     return say(
         head(f"{t.vm} was moved to another host than ", t.cards, why_tail(t.item.reason)),
         ln(f"A machine only has cards of its own host: there it cannot work with {'them' if t.many else 'it'}."),
-        ln(f"I touch nothing, and {'they stay' if t.many else 'it stays'} lent to ", t.holder, "."),
-        ln(f"Moved back, {t.vm} goes on as before. If it is to stay there, give {_them(t)} back and ask anew."),
+        ln("" if anew else "I touch nothing. ", f"{'They stay' if t.many else 'It stays'} lent to ", t.holder, "."),
+        ln(f"Moved back, {t.vm} {back}. If it is to stay there, give {_them(t)} back and ask anew."),
         buttons=(button("What do you know?", f"why {t.slots[0]}"),) if t.slots else (),
     )
 

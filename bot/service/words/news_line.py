@@ -326,7 +326,9 @@ def ask_window(t: Telling) -> Reply:
         head(t.kind_cards, f" {'are' if t.many else 'is'} yours as soon as {t.vm} restarts. When may it?"),
         because(t.item.reason, ""),
         ln(f"It is off for {t.usual}, and comes back with {them}. Nothing restarts unasked."),
-        ln("Without a time by ", When(t.item.until), " the turn goes on if somebody waits; you keep your place.")
+        ln("Nothing of it is lost: it worked until its host was restarted, and its time goes on.")
+        if t.lease is not None and t.lease.active_since is not None
+        else ln("Without a time by ", When(t.item.until), " the turn goes on if somebody waits; you keep your place.")
         if t.item.until is not None
         else ln(
             f"Not put in within {span_of(t.policy.reserved_free)}, the turn goes on if somebody waits; you keep your place."

@@ -97,8 +97,8 @@ def machine_back(t: Telling) -> Reply:
         return say(
             head(f"{t.vm} is still off. {starts_it(t.policy, when)}."),
             ln(
-                "Its host was restarted meanwhile, and its cards have other addresses. "
-                "In the settings those are put right first: with the old ones it does not start."
+                "Its host was restarted meanwhile, and cards have other addresses or are gone. "
+                "Its settings are put right first: with the old ones it does not start."
             ),
         )
     if t.item.reason:
