@@ -54,7 +54,7 @@ class Judge:
         self.stops: set[tuple[str, CallKind]] = set()  # what the bot asked of which machine
         self.steps: dict[str, Any] = {}  # machine -> the last change that was asked of it
         self.begun: dict[str, datetime] = {}  # and when
-        self.left: dict[str, set[str]] = {}  # host -> addresses at which it had cards, and has none since a restart
+        self.left: dict[str, set[str]] = {}  # host -> addresses that its cards left in a restart
         self.lent: dict[
             str, set[str]
         ] = {}  # machine -> addresses of cards that it was lent, as long as its settings may name them
@@ -88,9 +88,7 @@ class Judge:
         if verb == "card on":
             self._put(line, uuid, more["card"], ours)
         elif verb == "host" and more.get("renumber"):
-            self.left[more["host"]] = (self.left.get(more["host"], set()) | set(more["renumber"])) - set(
-                more["renumber"].values()
-            )
+            self.left.setdefault(more["host"], set()).update(more["renumber"])
         elif verb == "card off":
             self._take(line, uuid, more["card"], ours)
         elif verb == "devices" and ours:
@@ -154,13 +152,13 @@ class Judge:
         """Whether the books had it lent to that machine, or it was to be, when the call was made."""
         if self.known is None or unplaced(card):
             return True
-        if card in self.left.get(self.hosts.get(uuid, ""), ()) and card in self.lent.get(uuid, ()):
-            return True  # it has another address since its host was restarted
         slots = {s for s, c in self.known.cards.items() if c.pci == card}
         mine = [x for x in self.known.leases.values() if x.machine == uuid]
         active = [x for x in mine if x.state is LeaseState.ACTIVE]
         if any(card_of(s) in slots for x in active for s in x.slots):
             return False
+        if card in self.left.get(self.hosts.get(uuid, ""), ()) and card in self.lent.get(uuid, ()):
+            return True  # what it was lent has another address since its host was restarted
         return any(card_of(s) in slots for x in mine for s in x.slots)
 
     def _runs(self, line: Mapping[str, Any], uuid: str) -> None:
