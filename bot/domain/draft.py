@@ -29,7 +29,7 @@ from bot.domain.model import (
     SlotId,
     Turn,
 )
-from bot.domain.news import News, NewsKind
+from bot.domain.news import News, NewsKind, in_order
 from bot.domain.slots import card_name, card_of
 
 K = TypeVar("K")
@@ -232,7 +232,7 @@ class Draft:
             holds=tuple(sorted(self.holds - b.holds, key=lambda h: (h.slot, h.turn))),
             removed=tuple(m for k, m in b.machines.items() if k not in self.machines),
             lines=tuple(self._lines),
-            news=tuple(self._news),
+            news=in_order(self._news),
             numbers=tuple((k, v) for k, v in self._numbers.items() if b.numbers.get(k) != v),
             paused=self.paused if self.paused != b.paused else None,
         )

@@ -6,6 +6,7 @@ that a person reads, except reasons that a person gave.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -64,9 +65,7 @@ class NewsKind(StrEnum):
         "announced_over"  # a restart that was announced is called off, has begun or is over: an edit (`reason`)
     )
     NOT_NOW = "not_now"  # an owner said "not now"
-    STARTED_AGAIN = (
-        "started_again"  # went down for a restart, and somebody started it before anything was changed
-    )
+    STARTED_AGAIN = "started_again"  # went down for a restart and was started by somebody before it was changed
     WINDOW_UNUSED = "window_unused"  # a window went by unused (`reason`)
     STANDING_SKIPPED = "standing_skipped"  # standing window not used: somebody works (`reason`)
     FIRM_WINDOW = "firm_window"  # by the terms the machine's next night is agreed
@@ -130,3 +129,26 @@ class News:
     watches: tuple[Watch, ...] = ()  # the clocks of the cards it speaks of: the evidence
     counts: tuple[tuple[str, int], ...] = ()  # numbers that the sentence needs, by name
     zone: str = ""  # IANA name of the reader's zone, where answers that fit their day are offered; "" the site's
+
+
+OVER = frozenset(
+    {
+        NewsKind.BACK_IN_LINE,
+        NewsKind.LEFT_LINE,
+        NewsKind.ENDED,
+        NewsKind.FAILED,
+        NewsKind.UNDONE,
+        NewsKind.NOT_NOW,
+        NewsKind.STARTED_AGAIN,
+        NewsKind.WINDOW_UNUSED,
+        NewsKind.STANDING_SKIPPED,
+        NewsKind.UNAGREED,
+        NewsKind.GUEST_HANGS,
+    }
+)
+"""Something is over, or did not come about. Each is a message of its own: none edits one that begins something."""
+
+
+def in_order(told: Iterable[News]) -> tuple[News, ...]:
+    """The news of one transaction as they are read: what is over before what begins, else in the order in which they were told."""
+    return tuple(sorted(told, key=lambda news: news.kind not in OVER))

@@ -140,7 +140,7 @@ class Post:
     at: datetime | None = None  # when recorded
     tries: int = 0  # so far
     standing: Address | None = None  # the message to edit, if one stands
-    priority: int = 1  # 0 answers and last calls, 1 ordinary, 2 board
+    priority: int = 1  # 0 urgent, and ordinary ones of whom it is for; 1 ordinary; 2 board
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ URGENT = frozenset(
         NewsKind.BY_HAND,
     }
 )
-"""News that a person must act on soon: ahead of all else in the outbox."""
+"""News that a person must act on soon: ahead of all else in the outbox but what they were told before."""
 
 
 def books_of(draft: Draft) -> Books:

@@ -26,7 +26,7 @@ from bot.domain.model import (
     Vgpu,
 )
 from bot.domain.moves import Order
-from bot.domain.news import ADMINS, NewsKind
+from bot.domain.news import ADMINS, News, NewsKind, in_order
 from tests.domain.modes_world import HALF, IDS, SIZES
 from tests.domain.world import PCI, Act, Vm, World
 
@@ -216,3 +216,9 @@ def test_given_back_on_another_host_it_comes_off_by_its_address_before_it_is_sai
     assert not world.vms["vm-r"].cards and len(world.told(NewsKind.ENDED, "bob")) == 1
     world.pass_time(HOUR)
     assert not world.told(NewsKind.STRANGER) and world.vms["vm-r"].power is Power.OFF
+
+
+def test_what_is_over_is_told_before_what_begins() -> None:
+    kinds = (NewsKind.OFFER, NewsKind.MOVE, NewsKind.BACK_IN_LINE, NewsKind.ASK_WINDOW, NewsKind.UNDONE)
+    told = in_order(News(kind, "bob") for kind in kinds)
+    assert [n.kind for n in told] == [kinds[2], kinds[4], kinds[0], kinds[1], kinds[3]]

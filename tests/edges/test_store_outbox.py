@@ -70,9 +70,15 @@ def test_messages_and_what_they_tell_are_one(store: SqlStore) -> None:
 
 def test_by_priority_then_age(store: SqlStore) -> None:
     for text, priority in (("c", 1), ("e", 2), ("d", 1), ("a", 0), ("b", 0)):
-        write(store, posts=(post(text, priority=priority),))
+        write(store, posts=(post(text, priority=priority, to=f"for {text}"),))
     assert texts(store) == ["a", "b", "c", "d", "e"]
     assert [text_of(p) for p in store.unsent(NOW, limit=2)] == ["a", "b"]
+
+
+def test_what_was_told_before_something_urgent_is_read_before_it(store: SqlStore) -> None:
+    write(store, posts=(post("to another", to="ADA"), post("board", priority=2)))
+    write(store, posts=(post("that is over"), post("your turn", priority=0)))
+    assert texts(store) == ["that is over", "your turn", "to another", "board"]
 
 
 def test_sent_delayed_and_given_up(store: SqlStore) -> None:

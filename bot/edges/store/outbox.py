@@ -1,7 +1,7 @@
 """The outbox: messages that wait, written in the transaction of what they tell, and what became of each.
 
 Called by the store. A message with a key takes the place of one that waits with the same key: nobody reads a step that was
-overtaken. It must not send anything.
+overtaken. Whoever is told something urgent reads before it what they were told before it. It must not send anything.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
             row |= _take_place(connection, post)
         rows.append(row)
     add(connection, OUTBOX, rows)
+    if urgent := {row["audience"] for row in rows if row["priority"] == 0}:
+        # What was told them before is read before: a turn that is over, then the next offer.
+        waits = and_(OUTBOX.c.waiting, OUTBOX.c.audience.in_(urgent), OUTBOX.c.priority == 1)
+        connection.execute(update(OUTBOX).where(waits).values(priority=0))
 
 
 def _row(post: Post, now: datetime) -> dict[str, Any]:

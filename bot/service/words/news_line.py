@@ -440,7 +440,8 @@ def back_in_line(t: Telling) -> Reply:
         else ln(
             f"Nothing can be given to {t.vm} just now, so others go first; your turn comes as soon as that is over."
         )
-    )
+    elif now is None or now.state is RequestState.QUEUED:  # else the next message says what comes at once
+        lines.append(ln("There is nothing to do for you: what comes up next and fits is yours."))
     return say(*lines, buttons=(button("Why?", f"why{t.ref}"), leave))
 
 
