@@ -13,7 +13,7 @@ import pytest
 
 from bot.domain import moves
 from bot.domain.model import CallKind, LeaseState, MoveState, Outcome, Power
-from bot.domain.moves.hands import ANEW
+from bot.domain.moves.hands import ANEW, ITSELF
 from bot.domain.news import ADMINS, NewsKind
 from bot.domain.policy import Policy
 from tests.domain.world import World
@@ -328,6 +328,32 @@ def test_what_the_bot_went_on_with_itself_is_not_told_as_done_by_hand() -> None:
     w.pass_time(MIN)
     last = w.told(NewsKind.BY_HAND)[-1]
     assert last.move is not None and last.move.handed == "act" and last.move.state is not MoveState.DONE
+
+
+@pytest.mark.parametrize("level", ["hands", "watch"])
+def test_on_already_when_the_level_goes_down_nobody_is_asked_or_thanked(level: str) -> None:
+    w = world("act")
+    w.request("bob", "vm-r", window="now")
+    w.until(lambda: bool(w.books.moves) and w.move("vm-r").state is MoveState.STARTING, 20 * MIN, FAST)
+    w.until(lambda: w.vms["vm-r"].power is Power.ON, MIN, FAST)
+    change_level(w, level)
+    w.until(lambda: w.move("vm-r").state is MoveState.DONE, 25 * MIN)
+    w.pass_time(MIN)
+    assert not w.told(NewsKind.BY_HAND)
+
+
+def test_who_was_only_told_that_it_is_to_be_finished_is_not_said_to_have_done_it() -> None:
+    w = world("act")
+    w.again[("vm-r", CallKind.POWER_ON)] = 9
+    w.request("bob", "vm-r", window="now")
+    w.until(lambda: bool(w.books.moves) and w.move("vm-r").state is MoveState.STARTING, 20 * MIN, FAST)
+    change_level(w, "watch")
+    w.pass_time(MIN)
+    w.switch("vm-r", Power.ON)
+    w.until(lambda: w.move("vm-r").state is MoveState.DONE, 25 * MIN)
+    w.pass_time(MIN)
+    marks = [n.move.handed for n in w.told(NewsKind.BY_HAND) if n.move]
+    assert [m.endswith(ITSELF) for m in marks] == [False, True, True], "asked for, on, and over"
 
 
 def test_from_watch_to_hands_what_act_would_do_is_ended_in_its_own_message() -> None:

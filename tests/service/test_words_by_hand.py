@@ -21,6 +21,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.moves.hands import ITSELF, ON
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.service import words
 from bot.service.ports import Code, Reply
@@ -189,6 +190,22 @@ def test_watch_says_what_it_would_do_and_that_it_does_not() -> None:
     reply = told(w.move(MoveState.PLANNED), WATCH)
     assert lines(reply)[0] == "At the level act I would restart vm-r now"
     assert "I only watch (level watch) and send nothing" in w.text(reply)
+
+
+@pytest.mark.parametrize("policy", [HANDS, WATCH], ids=["hands", "watch"])
+@pytest.mark.parametrize("mark", [ON, ITSELF])
+def test_on_again_only_who_was_asked_is_thanked(policy: object, mark: str) -> None:
+    on = w.move(MoveState.PROVING, call=call(CallKind.POWER_ON), off_at=w.NOW, on_at=w.NOW, handed=f"hands {mark}")
+    for move in (on, replace(on, state=MoveState.DONE, handed=f"over hands {mark}")):
+        said = w.text(told(move, policy))
+        assert "vm-r is on again" in said and "finish it" not in said
+        assert ("By hand: " in said or "Done by hand" in said) is (mark == ON)
+
+
+def test_in_watch_a_machine_that_stays_on_is_not_to_be_finished() -> None:
+    move = w.move(MoveState.UNDOING, call=call(CallKind.SHUTDOWN), undo=True, handed="watch", announced=w.NOW)
+    said = w.text(told(move, WATCH))
+    assert "Not any more, please: vm-r stays on" in said and "finish" not in said and "PowerCLI" not in said
 
 
 def test_in_watch_a_machine_that_is_off_is_left_off() -> None:

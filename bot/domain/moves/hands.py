@@ -110,6 +110,9 @@ ON = "seen on"
 """How the mark ends of one that says that all was done by hand, and the machine is on again."""
 
 
+ITSELF = "on itself"
+"""How the mark ends of one that says that the machine is on again, while the last thing that was asked was asked of nobody."""
+
 ANEW = "anew"
 """The reason of an edit that ends an older message: a newer one of the same restart says what is to be done."""
 
@@ -119,9 +122,11 @@ def _mark(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
     level = ctx.policy.level
     if move.state not in OPEN_MOVE:
         taken = move.handed == "act"  # the bot went on itself: nothing was done by hand, and that was said
-        return f"{OVER} {level}" if move.handed and not taken and not move.handed.startswith(OVER) else move.handed
+        itself = f" {ITSELF}" if move.handed.endswith(ITSELF) else ""
+        over = move.handed and not taken and not move.handed.startswith(OVER)
+        return f"{OVER} {level}{itself}" if over else move.handed
     if level == "act":
-        done = move.handed.endswith(ON)  # nothing was open by hand any more: what people did stays told
+        done = move.handed.endswith((ON, ITSELF))  # nothing was open by hand any more: what people did stays told
         return level if move.handed and not done else move.handed
     if move.state is MoveState.PLANNED and level == "watch":
         return _would(draft, ctx, machine, move) or (IDLE if move.handed else "")
@@ -129,12 +134,19 @@ def _mark(draft: Draft, ctx: Round, machine: Machine, move: Move) -> str:
     if move.state is MoveState.PLANNED and not ahead:
         return IDLE if move.handed else ""
     if move.state is MoveState.PROVING:
-        return f"{level} {ON}"
+        return _on_again(move, level)
     call = move.call.number if move.call is not None else 0
     seen = " ".join(f"{s.what}:{s.detail}" for s in move.steps)
     wishes = " ".join(f"{w.work}{w.slot}{_addresses(draft, w)}" for w in live(draft, move))
     what = f"{move.state} {call} {move.undo} {move.announced if ahead else ''} {move.wants_on}"
     return f"{level} {bool(draft.paused)} {what} {wishes} {seen}"
+
+
+def _on_again(move: Move, level: str) -> str:
+    """The mark of one that is on again: nothing is told of it to whom nothing was said, or that the bot goes on itself."""
+    if not move.handed or move.handed == "act" or move.handed.endswith((ON, ITSELF)):
+        return move.handed
+    return f"{level} {ON if by_hand(move) else ITSELF}"
 
 
 def _addresses(draft: Draft, wish: Wish) -> str:

@@ -28,7 +28,7 @@ from bot.domain.model import (
     Wish,
     Work,
 )
-from bot.domain.moves.hands import ANEW, IDLE, WOULD, announces
+from bot.domain.moves.hands import ANEW, IDLE, ITSELF, WOULD, announces
 from bot.domain.renumbered import stale
 from bot.service.ports import Bold, Code, LineOf, Name, Reply, When
 from bot.service.words.board import paused_by
@@ -66,7 +66,7 @@ def by_hand(t: Telling) -> Reply:
     lines = [_first(t, move), what, _paused(t), _time(t, move)]
     if t.books.paused:
         return say(*lines, ln("Please do nothing until an admin resumes."))
-    if move.state is MoveState.UNDOING and move.off_at is None and not announces(move):
+    if move.state is MoveState.UNDOING and move.off_at is None and (t.policy.level == "watch" or not announces(move)):
         return say(
             *lines,
             because(move.reason),
@@ -83,7 +83,8 @@ def _on_ahead(move: Move) -> bool:
 def _over(t: Telling, move: Move) -> str:
     vm = t.vm
     if move.state is MoveState.DONE and not move.undo:
-        return f"Done by hand: {vm} {'is on again' if move.on_at is not None else 'has its cards as planned'}"
+        done = f"{vm} {'is on again' if move.on_at is not None else 'has its cards as planned'}"
+        return done if move.handed.endswith(ITSELF) else f"Done by hand: {done}"
     if move.wishes and all(_as_planned(t.books, wish) for wish in move.wishes):
         return f"Done by hand: {vm} has its cards as planned"  # in `watch` nobody was asked, and the bot counts what it finds
     if t.policy.level == "watch":
@@ -104,14 +105,17 @@ def _first(t: Telling, move: Move) -> LineOf:
             return head(f"At the level act I would change the cards of {t.vm} now")
         if move.state is MoveState.PLANNED:
             return head(f"At the level act I would restart {t.vm} now")
-        return head(f"{t.vm} is in the middle of a restart, and I only watch now: please finish it by hand")
-    if move.state is MoveState.PLANNED or announces(move):
+    elif move.state is MoveState.PLANNED or announces(move):
         at: list[Part] = [" ", When(move.announced)] if move.announced is not None else []
         return head(f"By hand, please: {t.vm} restarts", at)
     if move.state is MoveState.PROVING:
-        return head(f"By hand: {t.vm} is on again, thank you")
+        return head(
+            f"{t.vm} is on again" if move.handed.endswith(ITSELF) else f"By hand: {t.vm} is on again, thank you"
+        )
     if move.undo and move.off_at is None:
         return head(f"Not any more, please: {t.vm} stays on")
+    if t.policy.level == "watch":
+        return head(f"{t.vm} is in the middle of a restart, and I only watch now: please finish it by hand")
     if move.undo:
         return head(f"By hand, please: put {t.vm} back as it was")
     return head(f"By hand, please, now: {t.vm}")
@@ -140,8 +144,16 @@ def _time(t: Telling, move: Move) -> LineOf | None:
 
 
 def _last(t: Telling, move: Move) -> list[LineOf]:
-    if t.policy.level == "watch":
-        return [ln("I only watch (level watch) and send nothing. Whatever is done by hand I see, and count.")]
+    if t.policy.level == "watch" and move.state is not MoveState.PROVING:
+        puts = [t.books.leases[w.label] for w in move.wishes if w.work is Work.PUT and w.label in t.books.leases]
+        waits = dict.fromkeys(x.person for x in puts if x.state in OPEN_LEASE)
+        who: list[Part] = (
+            [listed(t.named(p) for p in waits), f" wait{'s' if len(waits) == 1 else ''} for it. "] if waits else []
+        )
+        return [
+            ln("I only watch (level watch) and send nothing: nothing happens unless you do it by hand. ", who),
+            ln("Whatever is done I see, and count."),
+        ]
     if move.state is MoveState.PROVING:
         return [ln("I wait for a word from inside; nothing more is to be done by hand.")]
     return [
