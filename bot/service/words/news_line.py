@@ -434,11 +434,10 @@ def back_in_line(t: Telling) -> Reply:
     if rest is not None and rest.why is not RestWhy.HINDERED:
         lines.append(ln(f"I do not ask again before you name a time when {t.vm} may restart."))
         return say(*lines, buttons=(*get_buttons(t)[1:], leave))
-    lines.append(
-        ln("There is nothing to do for you: what comes up next and fits is yours.")
-        if rest is None
-        else ln(
-            f"Nothing can be given to {t.vm} just now, so others go first; your turn comes as soon as that is over."
+    now = t.books.requests.get(t.request.number) if t.request is not None else None
+    if rest is not None:
+        lines.append(
+            ln(f"Nothing can be given to {t.vm} just now, so others go first; your turn comes as soon as that is over.")
         )
     elif now is None or now.state is RequestState.QUEUED:  # else the next message says what comes at once
         lines.append(ln("There is nothing to do for you: what comes up next and fits is yours."))
