@@ -62,6 +62,8 @@ def look_into(path: Path, more: Iterable[Finding] = ()) -> Report:
         secrets=frozenset(found.values()) | passwords_in(settings.store.url),
     )
     wanted = wanted_of(settings, path)
+    if {("site",), ("site", "level")} & {tuple(where) for where in left_out}:
+        wanted = replace(wanted, level="")
     if not any("vcenter" in line for line in mistakes):
         wanted = replace(wanted, vcenters=frozenset(settings.vcenter))
     return doctor.examine(eyes, wanted, mistakes, clock.real, more)

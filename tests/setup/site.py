@@ -20,7 +20,7 @@ from bot.edges.store import SqlStore, open_store
 from bot.local.slack import LocalSlack
 from bot.local.slack import start_in_thread as start_slack
 from bot.local.vcenter.hands import Hands
-from bot.local.vcenter.settings import Settings
+from bot.local.vcenter.settings import HostRig, Settings
 from bot.local.vcenter.start import Running
 from bot.local.vcenter.start import start_in_thread as start_vcenter
 from bot.service.setup.findings import Finding, Report
@@ -97,10 +97,9 @@ class Site:
             "vcenter": "",
             "kinds": '"10de:1eb8" = "T4"',
             "store": "sqlite:///gpubot.db",
-            "web": self.values["web"],
             "more": "",
         }
-        (self.folder / "gpubot.toml").write_text(TOML.format(**{**values, **changes}), "utf-8")
+        (self.folder / "gpubot.toml").write_text(TOML.format(**{**values, **self.values, **changes}), "utf-8")
         secrets = {
             "bot.token": BOT_TOKEN,
             "app.token": APP_TOKEN,
@@ -173,11 +172,11 @@ class Site:
 
 
 @contextlib.contextmanager
-def whole(folder: Path, port: int) -> Iterator[Site]:
-    """A site with nothing wrong. ``port``: a free one, for the web server."""
-    quick = Settings(boot_s=0.01, shutdown_s=0.05, task_latency_s=0.01)
+def whole(folder: Path, port: int, hosts: tuple[HostRig, ...] = (HostRig(),), **settings: Any) -> Iterator[Site]:
+    """A site with nothing wrong. ``port``: a free one, for the web server; ``settings``: what its file says otherwise."""
+    quick = Settings(boot_s=0.01, shutdown_s=0.05, task_latency_s=0.01, hosts=hosts)
     with start_slack() as slack, start_vcenter(quick) as vcenter:
-        site = Site(folder, slack, vcenter, {"web": port})
+        site = Site(folder, slack, vcenter, {"web": port, **settings})
         site.write()
         site.furnish()
         for name in RUNNING:

@@ -32,6 +32,7 @@ from bot.local.vcenter.start import start_in_thread
 from bot.service.setup import judge_own, judge_vcenter, role, show
 from bot.service.setup.facts import Certificate, VCenterFacts, Wanted
 from bot.service.setup.findings import Weight, error, warning
+from bot.wiring import site as site_wiring
 from bot.wiring import values
 from tests.setup.site import APP_TOKEN, BOT_TOKEN, CARD, Site
 
@@ -468,16 +469,20 @@ def a_login_that_does_not_see_the_hosts(site: Site) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def not_passed(site: Site, graphics: str) -> Iterator[None]:
-    """One card that is passed through to nobody, and what its host calls it."""
+def not_passed(site: Site, graphics: str, cards: int = 1) -> Iterator[None]:
+    """So many cards, from CARD on, that are passed through to nobody, and what their host calls them."""
     made = site.vcenter.world.host.props["config"]
-    info = next(i for i in made.pciPassthruInfo if i.id == CARD)
-    shown = next(g for g in made.graphicsInfo if g.pciId == CARD)
-    before, shown.graphicsType = shown.graphicsType, graphics
-    info.passthruActive = info.passthruEnabled = False
+    infos = [i for i in made.pciPassthruInfo if i.passthruEnabled][:cards]
+    shown = [g for g in made.graphicsInfo if g.pciId in {i.id for i in infos}]
+    assert infos[0].id == CARD and len(infos) == cards
+    before = [g.graphicsType for g in shown]
+    for info, one in zip(infos, shown, strict=True):
+        info.passthruActive = info.passthruEnabled = False
+        one.graphicsType = graphics
     yield
-    info.passthruActive = info.passthruEnabled = True
-    shown.graphicsType = before
+    for info, one, was in zip(infos, shown, before, strict=True):
+        info.passthruActive = info.passthruEnabled = True
+        one.graphicsType = was
 
 
 @fault("hosts.no-profiles")
@@ -488,7 +493,13 @@ def a_host_that_shares_a_card_and_offers_nothing(site: Site) -> Iterator[None]:
 
 @fault("hosts.graphics")
 def a_host_whose_graphics_are_not_shared(site: Site) -> Iterator[None]:
-    with not_passed(site, "shared"), settings(site, more='[vgpu]\nprofiles = ["grid_t4-8q"]'):
+    with not_passed(site, "shared", 4), settings(site, more='[vgpu]\nprofiles = ["grid_t4-8q"]'):
+        yield
+
+
+@fault("hosts.profile")
+def a_profile_that_no_host_offers(site: Site) -> Iterator[None]:
+    with settings(site, more='[vgpu]\nprofiles = ["grid_t4-8q"]'):
         yield
 
 
@@ -519,6 +530,14 @@ def passthrough_that_is_off(site: Site) -> Iterator[None]:
     info.passthruActive = info.passthruEnabled = False
     yield
     info.passthruActive = info.passthruEnabled = True
+
+
+@fault("cards.restart")
+def passthrough_that_goes_with_a_restart_of_its_host(site: Site) -> Iterator[None]:
+    info = next(i for i in site.vcenter.world.host.props["config"].pciPassthruInfo if i.id == CARD)
+    info.passthruEnabled = False
+    yield
+    info.passthruEnabled = True
 
 
 @fault("cards.kind")
@@ -731,7 +750,7 @@ def test_the_papers_name_every_code() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "letting-in.md").read_text("utf-8")
     listed = set(re.findall(r"`([a-z]+\.[a-z-]+)`", page.partition("## The codes")[2]))
     made = {f"database.{kind}" for kind in (*store_inspect.KINDS.values(), "damaged")}
-    for file in Path(judge_own.__file__).parent.glob("*.py"):
+    for file in (*Path(judge_own.__file__).parent.glob("*.py"), Path(site_wiring.__file__)):
         made |= {
             c for c in re.findall(r'"([a-z]+\.[a-z-]+)"', file.read_text("utf-8")) if c.partition(".")[0] in show.TITLES
         }

@@ -96,15 +96,18 @@ def examine(
     fine += told
     slack, sites, port = _begin(eyes, base)
     end = real() + REST_S
-    heard: list[VCenterFacts] = []
-    for one in sites:
-        trouble = one.end(end - real())
-        if one.result is not None and not trouble:
-            heard.append(one.result)
-            trouble = judge_vcenter.vcenter(one.result, wanted, eyes.wall())
-            fine += _fine_site(one.result, trouble)
-            fine += _fine_rights(one.result)
-        found += trouble
+    broken = {one.name: one.end(end - real()) for one in sites}
+    heard = [one.result for one in sites if one.result is not None and not broken[one.name]]
+    of_sites = [f for trouble in broken.values() for f in trouble]
+    for site in heard:
+        shares = judge_vcenter.shared_somewhere(heard)
+        trouble = judge_vcenter.vcenter(site, wanted, eyes.wall(), base.cards, shares)
+        fine += _fine_site(site, trouble, wanted)
+        fine += _fine_rights(site)
+        of_sites += trouble
+    if len(heard) == len(sites):
+        of_sites += judge_vcenter.profiles(heard, wanted, of_sites)
+    found += of_sites
     if slack is not None:
         trouble = slack.end(end - real())
         if slack.result is not None and not trouble:
@@ -152,17 +155,22 @@ def _begin(
     return slack, sites, port
 
 
-def _fine_site(site: VCenterFacts, found: Iterable[Finding]) -> list[str]:
+def _fine_site(site: VCenterFacts, found: Iterable[Finding], wanted: Wanted) -> list[str]:
     groups = {f.group for f in found}
     fine = []
     if "vcenter" not in groups:
         until = site.certificate.until if site.certificate is not None else None
         good = f", certificate good until {until:%Y-%m-%d}" if until is not None else ""
         fine.append(f"vCenter {site.name}: {site.product or 'answers'}, API {site.api}, {site.user} is logged in{good}")
-    if site.seen is not None and not groups & {"hosts", "cards"}:
-        n = sum(len(h.cards) for h in site.seen.hosts)
+    hosts = site.seen.hosts if site.seen is not None else ()
+    usable = sum(
+        c.active and c.ids in wanted.kinds for h in hosts if h.connected and not h.maintenance for c in h.cards
+    )
+    if usable:
+        n = sum(len(h.cards) for h in hosts)
+        can = "all" if usable == n else str(usable)
         fine.append(
-            f"cards: {n} on {len(site.seen.hosts)} host{'s' if len(site.seen.hosts) != 1 else ''} of {site.name}, all can be given"
+            f"cards: {n} on {len(hosts)} host{'s' if len(hosts) != 1 else ''} of {site.name}, {can} can be given"
         )
     return fine
 

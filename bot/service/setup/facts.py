@@ -116,7 +116,7 @@ class VCenterFacts:
 class Wanted:
     """What the settings and the program want to be true. Plain values; no secret."""
 
-    level: str  # watch, hands, act
+    level: str  # watch, hands, act; "": what the settings say of it is a mistake
     channel: str  # id
     command: str  # /gpu
     scopes: frozenset[str]  # that the manifest names

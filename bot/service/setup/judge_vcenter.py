@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from bot.domain.model import Mode, SeenCard, SeenHost
-from bot.service.setup.facts import HostFacts, VCenterFacts, Wanted
+from bot.domain.model import Card, Mode, SeenCard, SeenHost
+from bot.service.setup.facts import DeviceFacts, HostFacts, VCenterFacts, Wanted
 from bot.service.setup.findings import Finding, error, note, warning
 
 SOON = timedelta(days=21)
@@ -28,12 +28,21 @@ WAYS = {
 }  # fmt: skip
 
 
-def vcenter(facts: VCenterFacts, wanted: Wanted, wall: datetime) -> list[Finding]:
-    """All of one vCenter. ``wall``: this machine's own time, by which certificates go."""
+def vcenter(
+    facts: VCenterFacts, wanted: Wanted, wall: datetime, books: Iterable[Card] = (), shares: bool | None = None
+) -> list[Finding]:
+    """All of one vCenter.
+
+    :param wall: this machine's own time, by which certificates go
+    :param books: the cards as people call them
+    :param shares: whether some host of the site gives cards in parts; None: ask this vCenter alone
+    """
+    shares = shared_somewhere([facts]) if shares is None else shares
     found = (
         _way(facts) + _certificate(facts, wall) + _version(facts, wanted) + _attribute(facts) + _clock(facts, wanted)
     )
-    return found + _rights(facts, wanted) + _hosts(facts, wanted) + _cards(facts, wanted)
+    hosts = _hosts(facts, wanted, shares)
+    return found + _rights(facts, wanted) + hosts + _cards(facts, wanted, hosts, books, shares)
 
 
 # ---- the way in
@@ -132,10 +141,10 @@ def _rights(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
         what = f"{facts.user} lacks {', '.join(lacking)} on {listed(machines)}"
         todo = "give the role of docs/vcenter-role.md to this user on the folder of these machines, propagated"
         weigh = error if wanted.level == "act" else note
-        if weigh is note:
+        if weigh is note and wanted.level:
             what += f', which level "{wanted.level}" does not need'
         found.append(weigh("rights.missing", what, todo, facts.name))
-    if facts.allowed and wanted.level != "act":
+    if facts.allowed and wanted.level not in ("act", ""):
         what = f"{facts.user} may do all that the level act needs on {_machines(facts.allowed)}: more than level {wanted.level} needs"
         todo = "nothing, if act comes next; else give it Read-only there, until it does"
         found.append(note("rights.more", what, todo, facts.name))
@@ -153,7 +162,29 @@ def _machines(some: frozenset[str]) -> str:
 # ---- hosts and cards
 
 
-def _hosts(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+def shared_somewhere(sites: Iterable[VCenterFacts]) -> bool:
+    """Whether some host gives cards in parts: then one that does not is meant otherwise."""
+    seen = (one.seen for one in sites if one.seen is not None)
+    return any(c.mode is Mode.VGPU for look in seen for h in look.hosts for c in h.cards)
+
+
+def profiles(sites: Sequence[VCenterFacts], wanted: Wanted, found: Iterable[Finding]) -> list[Finding]:
+    """Profiles that the settings name and no host has; nothing while some host cannot tell, or why is said already."""
+    hosts = [h for one in sites if one.seen is not None for h in one.seen.hosts]
+    told = {f.code for f in found} & {"hosts.graphics", "hosts.no-profiles", "hosts.none"}
+    if told or any(one.seen is None for one in sites) or not all(h.connected for h in hosts):
+        return []
+    offered = {name for one in sites for h in one.hosts for name in h.profiles}
+    todo = "is the name right (`gpubot init` lists what hosts offer), and is a card of such a host set to Shared Direct, not to passthrough; or delete it from the settings"
+    lacking = sorted(wanted.vgpu - offered)
+    return (
+        [warning("hosts.profile", f"no host offers {listed(lacking)}, which [vgpu] names", todo, lacking[0])]
+        if lacking
+        else []
+    )
+
+
+def _hosts(facts: VCenterFacts, wanted: Wanted, shares: bool) -> list[Finding]:
     if facts.seen is None:
         return []
     found = []
@@ -172,14 +203,16 @@ def _hosts(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
     for one in facts.hosts:
         shown = next((h for h in hosts if h.id == one.id), None)
         if shown is not None and shown.connected:
-            found += _graphics(one, shown, wanted)
+            found += _graphics(one, shown, wanted, shares)
     return found
 
 
-def _graphics(one: HostFacts, host: SeenHost, wanted: Wanted) -> list[Finding]:
-    """Host graphics, as vGPU wants them."""
+def _graphics(one: HostFacts, host: SeenHost, wanted: Wanted, shares: bool) -> list[Finding]:
+    """Host graphics, as vGPU wants them. What a host is meant for, its other cards say, and other hosts: advice must not make another kind of it."""
     where = {d.pci: d for d in one.devices}
-    shared = [c for c in host.cards if c.pci in where and where[c.pci].graphics == "sharedDirect"]
+    passes = {d.pci for d in one.devices if d.enabled or d.active}
+    whole = any(c.pci in passes and c.ids in wanted.kinds for c in host.cards)
+    shared = [c for c in host.cards if c.mode is Mode.VGPU and c.pci not in passes]
     found = []
     if shared and not one.profiles:
         what = f"host {host.name} shares {listed([c.pci for c in shared])} (vGPU) and offers no profile"
@@ -187,24 +220,29 @@ def _graphics(one: HostFacts, host: SeenHost, wanted: Wanted) -> list[Finding]:
             "on the host: is NVIDIA's host driver (vib) installed, is ECC as it wants it, was Xorg (older ESXi) or the host restarted "
             "after the change; `nvidia-smi` there tells whether the driver sees the cards"
         )
+        if whole:
+            todo += (
+                ". Or, if it is to be given whole as others of this host: Configure, PCI Devices, Toggle Passthrough"
+            )
         found.append(error("hosts.no-profiles", what, todo, host.name))
-    offered = frozenset(one.profiles)
-    if wanted.vgpu and not shared and not offered and any(c.ids in wanted.kinds for c in host.cards):
-        idle = [c for c in host.cards if where.get(c.pci) is not None and not where[c.pci].active]
-        if idle:
-            what = f"[vgpu] names profiles, and no card of host {host.name} is set to Shared Direct (its default is {one.graphics or 'not told'})"
-            todo = "in vCenter, the host, Configure, Graphics: Shared Direct for the cards, then restart the host's Xorg or the host"
-            found.append(error("hosts.graphics", what, todo, host.name))
+    idle = [c for c in host.cards if c.ids in wanted.kinds and c.pci in where]
+    if wanted.vgpu and idle and not (whole or shares or one.profiles):
+        what = f"[vgpu] names profiles, and no card of host {host.name} is set to Shared Direct (its default is {one.graphics or 'not told'})"
+        todo = "in vCenter, the host, Configure, Graphics: Shared Direct for the cards, then restart the host's Xorg or the host"
+        found.append(error("hosts.graphics", what, todo, host.name))
     return found
 
 
-def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
+def _cards(
+    facts: VCenterFacts, wanted: Wanted, hosts: Iterable[Finding], books: Iterable[Card], shares: bool
+) -> list[Finding]:
     if facts.seen is None:
         return []
     found: list[Finding] = []
     labels = wanted.dynamic.get(facts.name, ())
     told = {h.name for h in facts.seen.hosts if not h.connected}
-    graphics = {f.about: f.code for f in _hosts(facts, wanted) if f.code in ("hosts.no-profiles", "hosts.graphics")}
+    graphics = {f.about: f.code for f in hosts if f.code in ("hosts.no-profiles", "hosts.graphics")}
+    named = {(c.host, c.pci): c.name for c in books if c.vcenter == facts.name}
     old = bool(_version(facts, wanted))
     carried = {c.label for h in facts.seen.hosts for c in h.cards if c.label}
     unlisted: dict[str, list[str]] = {}
@@ -213,10 +251,14 @@ def _cards(facts: VCenterFacts, wanted: Wanted) -> list[Finding]:
             continue
         devices = {d.pci: d for h in facts.hosts if h.id == host.id for d in h.devices}
         for card in host.cards:
+            device, name = devices.get(card.pci), named.get((host.id, card.pci), "")
+            at = f"{name} ({card.pci}) on {host.name}" if name else f"card {card.pci} on {host.name}"
             if card.ids not in wanted.kinds:
                 unlisted.setdefault(f"{card.ids} {card.name}", []).append(f"{card.pci} on {host.name}")
-            elif not card.active and not _told(card, graphics.get(host.name, ""), old):
-                found.append(_inactive(card, host, devices[card.pci].enabled if card.pci in devices else None))
+            elif card.active:
+                found += _after_restart(card, at, device)
+            elif not _told(card, graphics.get(host.name, ""), old):
+                found.append(_inactive(card, at, device, bool(wanted.vgpu) and not shares))
     for ids, places in sorted(unlisted.items()):
         id, _, name = ids.partition(" ")
         what = f"{name} ({listed(places)}) is of no kind, so nobody can ask for it"
@@ -239,15 +281,33 @@ def _told(card: SeenCard, graphics: str, old: bool) -> bool:
     return bool(graphics) or (old and "version 7.0" in card.trouble)
 
 
-def _inactive(card: SeenCard, host: SeenHost, enabled: bool | None) -> Finding:
-    at = f"card {card.pci} of host {host.name}"
-    if card.trouble and card.mode is not Mode.FIXED:
-        return error("cards.inactive", f"{at}: {card.trouble}", "", card.pci)
-    if enabled:
-        what = f"passthrough of {at} is switched on and not in effect"
+def _after_restart(card: SeenCard, at: str, device: DeviceFacts | None) -> list[Finding]:
+    """Of a card that can be given: what its host was told and does at its next restart."""
+    if device is None or device.enabled == device.active:
+        return []
+    if card.mode is Mode.VGPU:
+        what = f"passthrough of {at} is switched on, and comes with the host's next restart: then it is given in parts no more"
+    elif device.active:
+        what = (
+            f"passthrough of {at} is switched off, and goes away with the host's next restart: then it cannot be given"
+        )
+    else:
+        return []
+    todo = "if that is not meant: in vCenter, the host, Configure, PCI Devices: Toggle Passthrough once more, before the host restarts"
+    return [warning("cards.restart", what, todo, card.pci)]
+
+
+def _inactive(card: SeenCard, at: str, device: DeviceFacts | None, unshared: bool) -> Finding:
+    """Of a card that cannot be given. ``unshared``: cards are wanted in parts, and no host gives any so."""
+    if device is not None and device.enabled:
+        what = f"passthrough of {at} is switched on and not in effect: it comes with the host's next restart"
         return error("cards.inactive", what, "restart the host, which makes it active", card.pci)
-    what = f"passthrough of {at} is off"
+    if card.trouble and card.mode is not Mode.FIXED and not card.trouble.startswith("passthrough"):
+        return error("cards.inactive", f"{at}: {card.trouble}", "", card.pci)
+    what = f"{at}: passthrough is not switched on"
     todo = "in vCenter, the host, Configure, PCI Devices: Toggle Passthrough, and restart the host; or drain the card in the bot"
+    if unshared:
+        todo += "; or, if it is the one that [vgpu] is for, Configure, Graphics: Shared Direct"
     return error("cards.inactive", what, todo, card.pci)
 
 
