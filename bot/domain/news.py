@@ -35,6 +35,7 @@ class NewsKind(StrEnum):
     HANDED_ON = "handed_on"  # the device was already on the machine: no restart
     ACTIVE = "active"  # the card works: yours until
     ACTIVE_UNSEEN = "active_unseen"  # on and bound, not seen in the guest yet; the clock starts
+    ACTIVE_OFF = "active_off"  # it sits in a machine that stays off; the clock starts all the same
     WAITS_POWER_ON = "waits_power_on"  # the card sits in a machine that is off by its owner's wish
     GUEST_WITHOUT = "guest_without"  # guest reports, but without the card
     CARD_BROKEN = "card_broken"  # guest reports broken cards (`slots`; none: it does not say which); to admins once a machine and cause, and holders

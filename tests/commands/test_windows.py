@@ -268,6 +268,12 @@ def test_a_machine_left_off_with_its_card_is_started_by_its_owner(house: House) 
     house.forward(3, 0.5)
     assert house.card_of("vm-r") == ["T4-1"], "off is a window"
     assert house.lab.vms[uuid("vm-r")].power is Power.OFF, "left off, as it was"
+    for who, said in (("bob", "mine"), ("ada", "status")):
+        assert "vm-r, which is off; its time starts when that is on, or " in text_of(house.say(who, said))
+    assert "vm-r is off; its time starts when that is on, or " in text_of(house.say("bob", "why"))
+    house.forward(13 * 60, 30)
+    assert house.lease("1").state is LeaseState.ACTIVE
+    assert "vm-r is off now." in text_of(house.say("bob", "why"))
     assert "not yours" in text_of(house.say("ada", "start vm-r"))
     assert house.say("bob", "start vm-r").ok
     house.forward(5, 0.5)

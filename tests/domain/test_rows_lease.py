@@ -199,6 +199,7 @@ def test_left_off_for_twelve_hours_the_clock_starts_all_the_same() -> None:
     assert world.lease(label).state is LeaseState.MOVING
     world.pass_time(70 * MIN, 5 * MIN)
     assert world.lease(label).state is LeaseState.ACTIVE and world.vms["vm-r"].power is Power.OFF
+    assert len(world.told(NewsKind.ACTIVE_OFF, "bob")) == 1 and not world.told(NewsKind.ACTIVE_UNSEEN)
 
 
 def test_released_later_than_the_power_on_it_returns_in_the_next_window() -> None:

@@ -129,6 +129,10 @@ def _broken(draft: Draft, lease: Lease, why: str) -> None:
     ask_window(draft, part, why)
 
 
+TOLD = {On.PROVEN: NewsKind.ACTIVE, On.UNSEEN: NewsKind.ACTIVE_UNSEEN, On.LEFT_OFF: NewsKind.ACTIVE_OFF}
+"""What its holder hears, by why the clock starts."""
+
+
 def _activate(draft: Draft, ctx: Round, lease: Lease, event: On) -> None:
     """The clock starts: `for` counts from now, `until` stays; if that has passed, the default length counts and it is said."""
     due = end_of(lease.terms.length, draft.now, ctx.zone(lease.person), ctx.policy)
@@ -150,6 +154,6 @@ def _activate(draft: Draft, ctx: Round, lease: Lease, event: On) -> None:
         guest_without_since=None,
         windowed=False,  # the way home is agreed anew
     )
-    kind = NewsKind.ACTIVE if event is On.PROVEN else NewsKind.ACTIVE_UNSEEN
+    kind = TOLD[event]
     machine = draft.machines.get(lease.machine)
     draft.tell(News(kind, lease.person, lease=lease, machine=machine, slots=lease.slots, until=due, reason=why))

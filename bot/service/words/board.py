@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.domain.away import away, brought
 from bot.domain.hosts import host_of, titles
+from bot.domain.lifecycle import comes_on
 from bot.domain.model import (
     BOT,
     Books,
@@ -24,6 +25,7 @@ from bot.domain.model import (
     Move,
     MoveState,
     PersonId,
+    Power,
     Request,
     RequestState,
     Seen,
@@ -470,6 +472,8 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
             return [*where, ", ", back, out, then, checked]
         case LeaseState.MOVING if goes_back(view.books, lease):
             return ["kept for ", *where, ", not put in this time"]
+        case LeaseState.MOVING if left_off(view, lease):
+            return [*where, ", which is off", when_on(view, lease, policy)]
         case LeaseState.MOVING:
             return ["on its way to ", *where, held_up_words(view.books, lease), starts_by(lease, policy)]
         case _:
@@ -490,11 +494,26 @@ def moved_tail(view: View, lease: Lease, slot: SlotId) -> str:
     return f", not in it now: {machine_word(view.books, lease.machine)} was moved to {host}"
 
 
+def left_off(view: View, lease: Lease) -> bool:
+    """Whether it sits in a machine that its owner left off: all that is missing is that somebody starts it."""
+    books, sight = view.books, view.sight
+    off = lease.state in (LeaseState.MOVING, LeaseState.ACTIVE) and sight.power(lease.machine) is Power.OFF
+    comes = _way(books, lease) is not None or comes_on(books.moves.values(), lease.machine)
+    return off and not comes and all(sight.there(s, lease.machine) for s in lease.slots)
+
+
 def starts_by(lease: Lease, policy: Policy) -> list[Part]:
     """Until when a word from inside is waited for before the time of a card that is in starts without one, to put behind it."""
     if lease.bound_since is None or lease.guest_without_since is not None:
         return []
     return [", is in; without a word from inside its time starts ", When(lease.bound_since + policy.seen_in_guest)]
+
+
+def when_on(view: View, lease: Lease, policy: Policy) -> list[Part]:
+    """When the time of what was left off starts all the same, to put behind that; [] it goes on, or waits for an admin."""
+    if lease.active_since is not None or view.books.paused:
+        return []
+    return ["; its time starts when that is on, or ", When(lease.counts_from + policy.power_on_wait), " all the same"]
 
 
 def _way(books: Books, lease: Lease) -> Move | None:

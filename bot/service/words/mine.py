@@ -21,6 +21,7 @@ from bot.service.words.board import (
     comes_out_tail,
     goes_back,
     held_up_words,
+    left_off,
     line_lines,
     moved_tail,
     on_the_way,
@@ -30,6 +31,7 @@ from bot.service.words.board import (
     stand_tail,
     starts_by,
     summary,
+    when_on,
 )
 from bot.service.words.common import (
     HELP,
@@ -185,6 +187,8 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
             ]
         case LeaseState.MOVING if goes_back(scene.books, lease):
             return [f": not put in this time, {machine_word(scene.books, lease.machine)} is put on again as it was"]
+        case LeaseState.MOVING if left_off(view, lease):
+            return [", which is off", when_on(view, lease, scene.policy)]
         case LeaseState.MOVING:
             return [", on its way to you", held_up_words(scene.books, lease), starts_by(lease, scene.policy)]
         case _:

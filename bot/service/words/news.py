@@ -45,6 +45,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.HANDED_ON: news_cards.handed_on,
     NewsKind.ACTIVE: news_cards.active,
     NewsKind.ACTIVE_UNSEEN: news_cards.active_unseen,
+    NewsKind.ACTIVE_OFF: news_cards.active_off,
     NewsKind.WAITS_POWER_ON: news_cards.waits_power_on,
     NewsKind.GUEST_WITHOUT: news_cards.guest_without,
     NewsKind.CARD_BROKEN: news_cards.card_broken,

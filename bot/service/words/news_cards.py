@@ -137,6 +137,16 @@ def active_unseen(t: Telling) -> Reply:
     )
 
 
+def active_off(t: Telling) -> Reply:
+    """Its machine stays off: the clock starts all the same."""
+    return say(
+        head(t.kind_cards, f" {_are(t)} in {t.vm}, which is still off."),
+        ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
+        _end(t),
+        buttons=(button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"), _give_back(t), MINE),
+    )
+
+
 def waits_power_on(t: Telling) -> Reply:
     """The card sits in a machine that its owner left off. Of one that worked before its host was restarted the time goes on."""
     again = t.lease is not None and t.lease.active_since is not None

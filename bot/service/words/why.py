@@ -34,7 +34,17 @@ from bot.service.words.answers import (
     worst_line,
 )
 from bot.service.words.answers_cards import comes_out_words
-from bot.service.words.board import View, card_words, goes_back, held_up_words, is_lent, request_button
+from bot.service.words.board import (
+    View,
+    card_words,
+    goes_back,
+    held_up_words,
+    is_lent,
+    left_off,
+    request_button,
+    stand_tail,
+    when_on,
+)
 from bot.service.words.common import (
     MINE,
     QUEUE,
@@ -160,6 +170,8 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
     vm = machine_word(scene.books, lease.machine)
     many = len(lease.slots) > 1
     cards = slots_of(lease.slots)
+    view = View(scene.books, scene.seen, scene.now)
+    off = left_off(view, lease)
     match lease.state:
         case LeaseState.RESERVED:
             first = head(cards, f" {'are' if many else 'is'} reserved for ", who, f" on {vm}, not put in yet.")
@@ -169,6 +181,9 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
             first = head(cards, f" {'are' if many else 'is'} not put into {vm} this time.")
             stay = f"{'They stay' if many else 'It stays'} reserved for "
             return [first, ln(f"{vm} is put on again as it was. {stay}", who, ".")]
+        case LeaseState.MOVING if off:
+            first = head(cards, f" {'are' if many else 'is'} in {vm} for ", who, ".")
+            return [first, ln(f"{vm} is off", when_on(view, lease, scene.policy), ".")]
         case LeaseState.MOVING:
             held_up = held_up_words(scene.books, lease)
             first = head(cards, f" {'are' if many else 'is'} on the way into {vm} for ", who, held_up, ".")
@@ -188,7 +203,8 @@ def _stands(scene: Scene, reader: PersonId, lease: Lease) -> list[LineOf | None]
             return [first, ln(f"{'They go' if many else 'It goes'} back first as soon as somebody asks.")]
         case LeaseState.ACTIVE:
             until: Part = [" until ", When(lease.end)] if lease.end is not None else None
-            return [head(_capital(who), f" {'have' if mine else 'has'} ", cards, f" in {vm}", until, ".")]
+            first = head(_capital(who), f" {'have' if mine else 'has'} ", cards, f" in {vm}", until, ".")
+            return [first, ln(f"{vm} is off now.") if off else None]
         case LeaseState.RETURNING:
             words = comes_out_words(scene, lease)
             first = head(cards, f" {'go' if many else 'goes'} back from ", who, f" ({vm}).")
