@@ -68,6 +68,7 @@ class Settings(BaseSettings):
             "blackout": tuple(one.in_zone(self.site.zone) for one in self.site.blackout),
             "command": self.slack.command,
             "level": self.site.level,
+            "admins": self.site.admins,
             "kinds": self.kinds,
             "idle": IdlePolicy(**self.quiet),
             "vgpu_profiles": frozenset(self.vgpu.profiles),

@@ -85,5 +85,6 @@ class Policy:
     clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
     command: str = "/gpu"  # the slash command's word, for messages
     level: str = "watch"  # watch, hands or act; where nothing is said, nothing is touched
+    admins: tuple[str, ...] = ()  # ids, or user names, of the admins: to be named where nobody but them can do it
     kinds: Mapping[str, str] = field(default_factory=lambda: {"10de:1eb8": "T4"})  # PCI vendor:device -> kind
     idle: IdlePolicy = field(default_factory=IdlePolicy)  # the section [idle]

@@ -215,7 +215,7 @@ def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
 def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:
     forced = replace(w.RETURNING, ended_by=w.DANA.id)
     said = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=forced, who=w.DANA.id, reason="the demo needs it"))
-    assert "Decided by dana" in said and "waits" not in said and "keep #7b" not in said
+    assert "Decided by dana" in said and "waits for" not in said and "keep #7b" not in said
     waits = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=replace(w.RETURNING, ended_by=BOT), who=w.BOB.id))
     assert "bob waits for it" in waits and "keep #7b" in waits
 

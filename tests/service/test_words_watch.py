@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.model import LeaseState
-from bot.domain.news import News, NewsKind
+from bot.domain.model import LeaseState, MoveState
+from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.promises import Promises
 from bot.service import words
@@ -155,3 +155,66 @@ def test_what_closes_a_question_does_not_say_again_who_restarts(level: str) -> N
     news = News(NewsKind.ASK_OVER, w.BOB.id, lease=w.RESERVED, machine=w.R, agreement=w.agreement(), slots=("T4-3",))
     said = w.text(words.news(news, w.books(w.RESERVED, w.agreement()), w.NOW, policy))
     assert said.startswith("This question is settled: vm-r may restart ") and "\n" not in said
+
+
+def test_whose_turn_it_is_reads_that_nobody_is_asked_and_whom_to_ask() -> None:
+    """And the admin that somebody waits: else each believes that the other acts."""
+    named = replace(WATCH, admins=("U0DANA123", "erin"))
+    leased = News(NewsKind.LEASED, w.BOB.id, lease=w.RESERVED, machine=w.R, slots=("T4-3",))
+    for policy, whom in ((named, "please ask U0DANA123 or erin yourself"), (WATCH, "please ask an admin yourself")):
+        reply = words.news(leased, w.books(w.RESERVED), w.NOW, policy)
+        check(reply)
+        said = w.text(reply)
+        assert "unless an admin does it by hand, and I ask none" in said and "nothing to do for you" not in said
+        assert whom in said
+    told = News(NewsKind.BY_HAND, ADMINS, move=w.move(MoveState.PLANNED), machine=w.R)
+    said = w.text(words.news(told, w.books(w.MOVING), w.NOW, WATCH))
+    assert "nothing happens unless you do it by hand. bob waits for it." in said
+
+
+@pytest.mark.parametrize(
+    ("level", "when"),
+    [
+        ("watch", "takes them when an admin does it by hand"),
+        ("hands", "takes them in its next restart, by an admin's hand"),
+        ("act", "takes them as soon as it restarts"),
+    ],
+)
+def test_fewer_at_once_come_by_whoever_restarts(level: str, when: str) -> None:
+    policy, asked = replace(w.POLICY, level=level), w.request(count=4, asked=w.NOW)
+    busy = w.lease("7", slots=("T4-1", "T4-2"), state=LeaseState.ACTIVE, machine=w.PYTHON)
+    at = replace(w.scene(asked, busy), policy=policy, promises={})
+    reply = words.at_level(words.requested(at, asked), policy)
+    assert when in w.text(reply)
+    assert [b.label for b in reply.buttons if b.label.startswith("Only 2")] == [
+        "Only 2, now" if level == "act" else "Only 2"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "says"),
+    [
+        (
+            "act",
+            "until 24 h after the end: then, while somebody waits, I use its next night (22-06) and say so before.",
+        ),
+        (
+            "hands",
+            "until 24 h after the end: then, while somebody waits, its next night (22-06) is used, by an admin's hand.",
+        ),
+        ("watch", "Without an answer just that happens. Nothing restarts unasked."),
+    ],
+)
+def test_a_reminder_names_the_night_of_the_terms(level: str, says: str) -> None:
+    """It is the one restart that comes without a word of its owners."""
+    policy = replace(w.POLICY, level=level)
+    item = News(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, machine=w.PYTHON, who=w.BOB.id)
+    reply = words.news(item, w.books(w.ACTIVE), w.NOW, policy)
+    check(reply)
+    assert says in w.text(reply)
+    back = News(NewsKind.RETURNING, w.ADA.id, lease=w.RETURNING, machine=w.PYTHON)
+    asks = News(NewsKind.ASK_WINDOW, w.ADA.id, lease=w.RETURNING, machine=w.PYTHON)
+    for item in (back, asks):
+        said = w.text(words.news(item, w.books(w.RETURNING), w.NOW, policy))
+        assert "Nothing restarts unasked. " not in said or level == "watch"
+        assert ("next night (22-06)" in said) is (level != "watch")

@@ -55,7 +55,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.hindrances import hindrances
 from bot.service.words.kinds import counted, kinds_there, size_words, typed
-from bot.service.words.levels import BY_HAND, i_say_so, may_restart, next_night, who_restarts
+from bot.service.words.levels import BY_HAND, ask_whom, i_say_so, may_restart, next_night, who_restarts
 from bot.service.words.news_line import offer_buttons
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ def _fewer_now_line(scene: Scene, request: Request) -> LineOf | None:
         return None
     says = command(scene.policy, _fewer_says(scene, request, free))
     free_now = Bold(f"{free} {'is' if free == 1 else 'are'} free now:")
-    return ln(free_now, " ", says, f" takes {it_them(free)} as soon as it restarts; your place stays.")
+    when = {"watch": BY_HAND, "hands": "in its next restart, by an admin's hand"}.get(
+        scene.policy.level, "as soon as it restarts"
+    )
+    return ln(free_now, " ", says, f" takes {it_them(free)} {when}; your place stays.")
 
 
 def _kind_line(scene: Scene, request: Request) -> LineOf | None:
@@ -369,7 +372,8 @@ def _asks(
 ) -> LineOf:
     vm = name_of(machine)
     if is_off(scene, request):
-        return ln("There is nothing to do for you.")
+        watches = scene.policy.level == "watch"
+        return ln(ask_whom(scene.policy), ".") if watches else ln("There is nothing to do for you.")
     if scene.policy.level == "watch":
         return ln("What you say about restarts is kept, and used when I may restart something.")
     if agreed is not None:

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from bot.domain.model import Books
 from bot.domain.policy import Policy
-from bot.service.ports import Bold, Button, LineOf, Reply
-from bot.service.words.common import LABEL_MOST, ln, tidy
+from bot.service.ports import Bold, Button, LineOf, Name, Reply
+from bot.service.words.common import LABEL_MOST, Part, clock_words, listed, ln, span_of, tidy
 
 BY_HAND = "when an admin does it by hand"
 """When a machine restarts at the level `watch`, instead of any time."""
 
-_WATCHING = ln("I only watch here and restart nothing: an admin puts cards in and out by hand, and I check.")
+_WATCHING = ln(
+    "I only watch here and restart nothing: an admin puts cards in and out by hand. I ask none to, and check what is done."
+)
 _HANDS = ln("Restarts are made by hand here: at the agreed time an admin does it, and I check each step.")
 
 _SPEAKS = re.compile(r"\brestarts?\b(?! times?\b)")
@@ -40,6 +42,7 @@ _PROMISES = (
     (re.compile(r"\bYes, restart now\b"), "Yes, it may be now"),
     (re.compile(r"\bYes, restart (.*) any time today$"), r"Yes, \1 may be, any time today"),
     (re.compile(r"\bTry again (now|today)$"), r"It may be again \1"),
+    (re.compile(r"^Only (\d+), now$"), r"Only \1"),
 )
 """Labels of buttons that promise what the bot does only at `act`, and the consent that they give at every level."""
 
@@ -103,13 +106,36 @@ def that_moment(policy: Policy, vm: str) -> str:
 
 def next_night(policy: Policy) -> str:
     """What the terms make of a machine's next night, where a card is late and somebody waits; "" at `watch`, where nothing is."""
-    if policy.level == "watch":
-        return ""
-    return (
-        "I use its next night and say so before"
-        if policy.level == "act"
-        else "its next night is used, by an admin's hand"
-    )
+    night = f"its next night ({clock_words(policy)})"
+    match policy.level:
+        case "watch":
+            return ""
+        case "hands":
+            return f"{night} is used, by an admin's hand"
+        case _:
+            return f"I use {night} and say so before"
+
+
+def without_a_word(policy: Policy) -> str:
+    """What becomes of a lent card without a word of its owners: nothing, but for what the terms make of one that is late. A sentence."""
+    night = next_night(policy)
+    if not night:
+        return "Nothing restarts unasked."
+    return f"Nothing restarts unasked until {span_of(policy.stuck_return)} after the end: then, while somebody waits, {night}."
+
+
+def ask_whom(policy: Policy) -> list[Part]:
+    """At the level `watch`: that nobody is asked to do it, and whom to ask. A sentence without its end."""
+    named = [Name(a) if _ID.fullmatch(a) else tidy(a) for a in policy.admins[:ADMINS_NAMED]]
+    who = listed(named, " or ") if named else "an admin"
+    return ["Nothing happens unless an admin does it by hand, and I ask none: please ask ", who, " yourself"]
+
+
+_ID = re.compile(r"[UW][A-Z0-9]{6,}")
+"""How people are called where they talk; settings may have the names of admins instead."""
+
+ADMINS_NAMED = 3
+"""Admins that are named; one of them is enough."""
 
 
 def may_restart(policy: Policy, vm: str) -> str:

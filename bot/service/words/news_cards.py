@@ -29,7 +29,7 @@ from bot.service.words.common import (
     typeable,
     why_tail,
 )
-from bot.service.words.levels import i_say_so, names_lost, shall_start
+from bot.service.words.levels import i_say_so, names_lost, shall_start, without_a_word
 from bot.service.words.news_line import give_buttons
 from bot.service.words.telling import Telling
 
@@ -271,7 +271,7 @@ def remind(t: Telling) -> Reply:
         head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
         waits,
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
-        ln("Without an answer just that happens: nothing restarts unasked."),
+        ln("Without an answer just that happens. ", without_a_word(t.policy)),
         buttons=(
             about_button(f"Give {_them(t)} back when nothing runs", "release", t.ref, " when done"),
             about_button("4 hours longer", "extend", t.ref, " 4h") if not once else None,
@@ -334,7 +334,8 @@ def _comes_out(t: Telling) -> LineOf:
             f", in a restart of {t.vm} ({t.usual}).",
         )
     return ln(
-        f"{'They come' if t.many else 'It comes'} out when {t.vm} restarts next ({t.usual}). When may it? Nothing restarts unasked."
+        f"{'They come' if t.many else 'It comes'} out when {t.vm} restarts next ({t.usual}). When may it? ",
+        without_a_word(t.policy),
     )
 
 

@@ -38,7 +38,7 @@ from bot.service.words.common import (
     window_button,
 )
 from bot.service.words.kinds import kind_words
-from bot.service.words.levels import next_night, that_moment, watching
+from bot.service.words.levels import ask_whom, next_night, that_moment
 from bot.service.words.moves import was_off
 from bot.service.words.telling import Telling
 
@@ -239,7 +239,11 @@ def leased(t: Telling) -> Reply:
         head("Your turn: ", t.kind_cards, f" {'are' if many else 'is'} reserved for you on {t.vm}."),
         _on_its_way(t),
         _restarts(t),
-        ln("Yours ", until_words(t.lease.terms.length, t.policy, t.lease.end), ". There is nothing to do for you.")
+        ln(
+            "Yours ",
+            until_words(t.lease.terms.length, t.policy, t.lease.end),
+            "." if t.policy.level == "watch" else ". There is nothing to do for you.",
+        )
         if t.lease is not None
         else None,
         buttons=(
@@ -292,8 +296,8 @@ def _on_its_way(t: Telling) -> LineOf | None:
 
 def _restarts(t: Telling) -> LineOf:
     """When the machine restarts for it."""
-    if (only := watching(t.policy)) is not None:
-        return only
+    if t.policy.level == "watch":
+        return ln("I only watch here and restart nothing. ", ask_whom(t.policy), ".")
     agreed = _agreed(t)
     if agreed is None:
         return ln(f"{t.vm} takes {'them' if t.many else 'it'} in its next restart ({t.usual}). I say so before.")
@@ -314,12 +318,13 @@ def ask_window(t: Telling) -> Reply:
     them = "them" if t.many else "it"
     night = clock_words(t.policy)
     if t.takes:
+        home = _way_home(t)
         return say(
             head(t.cards, f" {'go' if t.many else 'goes'} back. When may {t.vm} restart ({t.usual})?"),
             because(t.item.reason, ""),
             ln(t.other, f" waits for {them}.") if t.other_known else None,
-            ln("Nothing restarts unasked. ", that_moment(t.policy, t.vm)),
-            _way_home(t),
+            ln("" if home is not None else "Nothing restarts unasked. ", that_moment(t.policy, t.vm)),
+            home,
             buttons=give_buttons(t.machine, night, t.label),
         )
     return say(
