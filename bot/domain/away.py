@@ -75,10 +75,10 @@ def at_old_address(places: Places, sight: Sight, machine: MachineId, slot: SlotI
 
 
 def names_lost(draft: Draft, sight: Sight, machine: MachineId, slot: SlotId) -> bool:
-    """Whether a machine's settings name a card that its host does not show any more, nor another one at its address: it does not start with
-    that, and the card is lost."""
+    """Whether a machine's settings name a card that its host does not show any more, alone or since another make is at its address: it does
+    not start with that, and the card is lost."""
     host, card = sight.host(slot), sight.card(slot)
-    if host is None or not not_there(draft, slot) or any(c.pci == card.pci for c in host.cards):
+    if host is None or not not_there(draft, slot) or any(slots.same_card(card, c) for c in host.cards):
         return False
     return sight.there(slot, machine) is True
 

@@ -260,7 +260,7 @@ def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Po
     """Take over what changed of a card. How it is given is an admin's to change, and waits until nobody has it: what is lent was lent so."""
     fresh = as_seen(card, host, seen, policy)
     other = (fresh.mode, fresh.label) != (card.mode, card.label)
-    if other and card.ids and draft.on(card.name):
+    if other and card.ids and draft.on(card.name) and not _only_kept(draft, card, fresh):
         once = f"{card.name}:{seen.mode}:{seen.label}"
         why = f"{host.name} gives it another way now ({seen.mode}), and it is lent or kept for somebody"
         draft.tell(News(NewsKind.CARD_CHANGED, ADMINS, once=once, slots=(card.name,), reason=why))
@@ -271,6 +271,17 @@ def _follow(draft: Draft, card: Card, host: SeenHost, seen: SeenCard, policy: Po
         draft.put(fresh)
         if other and card.ids:
             draft.log(BOT, "card.changed", card.name, f"given as {seen.mode} {seen.label}".strip())
+
+
+def _only_kept(draft: Draft, card: Card, fresh: Card) -> bool:
+    """Whether a card is in no machine yet and none is being restarted for it, so that it can be put on in the new way: whole before and after."""
+    leases = [draft.leases.get(h.label) for h in draft.on(card.name)]
+    moving = {m.machine for m in draft.moves.values() if m.state in UNDER_WAY}
+    kept = all(
+        x is not None and x.state is LeaseState.RESERVED and not x.active_since and x.machine not in moving
+        for x in leases
+    )
+    return kept and Mode.VGPU not in (card.mode, fresh.mode)
 
 
 def reseat(draft: Draft, sight: Sight) -> None:

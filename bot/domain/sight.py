@@ -163,16 +163,17 @@ class Sight:
         if host is None or host.maintenance:
             return False
         seen = next((c for c in host.cards if same_card(card, c)), None)
-        return seen is not None and seen.active and seen.mode is card.mode and not self.given_otherwise(slot)
+        return seen is not None and seen.active and seen.mode is card.mode and self.given_otherwise(slot) is None
 
-    def given_otherwise(self, slot: SlotId) -> bool:
-        """Whether its host is known to give the card in another way than the books say, so that no machine can be started with it as they do:
-        not shared any more, or without its label. One that has a label can be had by its address as well."""
+    def given_otherwise(self, slot: SlotId) -> Mode | None:
+        """How its host is known to give the card if that is another way than the books say, so that no machine can be started with it as they
+        do: not shared any more, or without its label. One that has a label can be had by its address as well."""
         host, card = self.host(slot), self.card(slot)
         seen = next((c for c in (host.cards if host is not None else ()) if same_card(card, c)), None)
         if seen is None or (card.mode, seen.mode) == (Mode.FIXED, Mode.DYNAMIC):
-            return False
-        return seen.mode is not card.mode or (card.mode is Mode.DYNAMIC and seen.label != card.label)
+            return None
+        other = seen.mode is not card.mode or (card.mode is Mode.DYNAMIC and seen.label != card.label)
+        return seen.mode if other else None
 
     def replaced_by(self, card: Card) -> SeenCard | None:
         """What its host shows at a card's address, if that is certainly another card; None: it does not."""

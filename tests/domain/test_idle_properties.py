@@ -194,7 +194,7 @@ def somebody_always_waits(draft: Any, lease: Any) -> Any:
 
 
 def all_of_it_is_needed(draft: Any, ctx: Any, ready: Any) -> tuple[Any, Any]:
-    return {label: x.slots for label, x in ready.items()}, dict.fromkeys(ready, "somebody")
+    return dict(ready), dict.fromkeys(ready, "somebody")
 
 
 def any_time(draft: Any, ctx: Any, machine: Any, label: str) -> Window:

@@ -371,3 +371,26 @@ def test_a_restart_that_is_agreed_only_after_the_second_question_brings_a_warnin
     assert not taken(world)
     run(world, 3 * MIN)
     assert taken(world)
+
+
+@pytest.mark.parametrize("wanted, drained", [(2, False), (4, False), (4, True), (1, False)])
+def test_nobody_is_warned_of_a_take_back_that_would_serve_nobody(wanted: int, drained: bool) -> None:
+    world, _ = contended_world()
+    without_waiter(world)
+    world.request("bob", "vm-r", wanted, "any time today")
+    if drained:
+        world.do(lambda d: pool.drain(d, d.cards["T4-4"], "dana", "a test"))
+    world.agree("ada", "vm-python", "any time today")
+    run(world, timedelta(hours=3))
+    asked = [n.lease.nudge.warning for n in world.told(NewsKind.NUDGE) if n.lease and n.lease.nudge]
+    assert asked and any(asked) == (wanted == 1)
+
+
+def test_a_warning_is_withdrawn_when_nobody_waits_any_more() -> None:
+    world, lease = contended_world()
+    until_warned(world)
+    without_waiter(world)
+    run(world, MIN)
+    assert [n.reason for n in world.told(NewsKind.NUDGE_OVER, "ada")][-1:] == ["nobody"]
+    nudge = world.lease(lease.label).nudge
+    assert nudge is not None and nudge.over

@@ -9,9 +9,8 @@ import pytest
 from bot.domain import leases, pool, queue
 from bot.domain.draft import Draft
 from bot.domain.idle import taking
-from bot.domain.inside import Nudge
 from bot.domain.leases.common import Round
-from bot.domain.model import Lease, LeaseState, Length, Window
+from bot.domain.model import Lease, LeaseState, Length
 from bot.domain.sight import Sight
 from tests.domain.modes_world import HALF, POOL, ModesWorld, labelled, shared
 from tests.domain.world import PCI, World
@@ -23,12 +22,7 @@ def needed(world: World, **quiet: tuple[str, ...]) -> tuple[dict[str, tuple[str,
     """What would be taken of the quiet devices of some leases (``l1=("T4-1",)``), and for whom, by lease."""
     draft = Draft(world.books, world.now)
     ctx = Round(Sight(draft, world.look(), world.readings()), world.people, world.policy)
-    ready = {}
-    for name, slots in quiet.items():
-        lease = world.lease(name.removeprefix("l"))
-        machine = world.books.machines[lease.machine]
-        nudge = Nudge("idle", 2, world.now, slots)
-        ready[lease.label] = taking._Ready(lease, nudge, machine, slots, Window(world.now, world.now))
+    ready = {name.removeprefix("l"): slots for name, slots in quiet.items()}
     before = draft.changes()
     found = taking._needed(draft, ctx, ready)
     assert draft.changes() == before, "trying writes nothing"

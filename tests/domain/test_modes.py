@@ -14,7 +14,7 @@ from bot.domain.model import LeaseState, Length, Mode, MoveState, Power, Request
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from bot.domain.promises import promise
-from tests.domain.modes_world import HALF, IDS, POOL, WHOLE, ModesWorld, labelled, shared
+from tests.domain.modes_world import HALF, IDS, POOL, SIZES, WHOLE, ModesWorld, labelled, shared
 from tests.domain.world import PCI
 
 MIN, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -376,15 +376,22 @@ def test_no_latest_time_is_promised_while_sizes_compete() -> None:
         assert promised.likely is not None and promised.latest is None
 
 
-def test_a_reserved_card_that_loses_its_label_is_changed_for_an_equal_one_or_given_up() -> None:
+@pytest.mark.parametrize("to", [Mode.FIXED, Mode.VGPU])
+def test_a_reserved_card_that_loses_its_label_is_changed_taken_as_it_is_or_given_up(to: Mode) -> None:
+    """A restart for a start that could only fail is never made."""
     world = ModesWorld(labelled(*PCI))
     label = str(ask(world, "ada", "vm-python", "T4", 3, "tonight").number)
     world.round()
-    for left in (3, 2):
+    sizes = SIZES if to is Mode.VGPU else ()
+    for one in (1, 2) if to is Mode.VGPU else (1,):
         lost = world.card(world.lease(label).slots[0]).pci
-        world.rig = tuple(replace(c, mode=Mode.FIXED, label="") if c.pci == lost else c for c in world.rig)
-        world.pass_time(MIN)
-        assert world.lease(label).state is (LeaseState.RESERVED if left == 3 else LeaseState.ENDED)
-        assert left == 2 or lost not in {world.card(s).pci for s in world.lease(label).slots}
+        world.rig = tuple(replace(c, mode=to, label="", profiles=sizes) if c.pci == lost else c for c in world.rig)
+        world.round()
+        if to is Mode.VGPU and one == 1:
+            assert lost not in {world.card(s).pci for s in world.lease(label).slots}, "an equal one was free"
     world.pass_time(14 * HOUR, 15 * MIN)
-    assert "shutdown" not in world.acts("vm-python"), "a start with what is not there could only fail"
+    if to is Mode.FIXED:
+        assert active(world, label) and world.vms["vm-python"].cards == {lost} and len(place(world, "vm-python")) == 2
+        assert world.acts("vm-python").count("shutdown") == 1 and not world.told(NewsKind.CARD_CHANGED)
+    else:
+        assert world.lease(label).state is LeaseState.ENDED and "shutdown" not in world.acts("vm-python")

@@ -76,6 +76,9 @@ def test_the_holder_and_the_admins_hear_that_a_lent_card_was_replaced() -> None:
     assert {n.to for n in world.told(NewsKind.FAILED) if "another card" in n.reason} == {"bob", ADMINS}
     assert not world.told(NewsKind.CARD_CHANGED) and not world.told(NewsKind.SHARED_SETTING)
     assert not world.told(NewsKind.STRANGER), "his machine names what he was lent"
+    assert not world.vms["vm-r"].cards, "it does not start with that, so it came off"
+    world.request("carol", "vm-train", 1, "now", kind="A100")
+    world.until(lambda: world.vms["vm-train"].cards == {PCI[0]}, HOUR)
 
 
 def test_a_machine_that_an_admin_gives_the_other_card_does_not_have_the_old_one() -> None:

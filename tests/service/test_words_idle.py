@@ -265,7 +265,7 @@ def test_of_those_asked_about_what_goes_and_what_stays_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["busy", "using", "kept", "released", "taken", "lease", "newer", "what nobody knows"]
+    "reason", ["busy", "using", "kept", "released", "taken", "lease", "newer", "nobody", "what nobody knows"]
 )
 def test_every_end_of_a_question_has_words(reason: str) -> None:
     assert over(reason, who="", watches=(), counts=()).lines and over(reason, slots=(), lease=None, machine=None)

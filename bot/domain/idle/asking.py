@@ -17,6 +17,7 @@ from bot.domain.idle.common import (
     Waiting,
     askable,
     audience,
+    first_waiter,
     is_quiet,
     month,
     outcome,
@@ -24,7 +25,7 @@ from bot.domain.idle.common import (
     watch_of,
     watches_of,
 )
-from bot.domain.idle.taking import may_be_warned
+from bot.domain.idle.taking import may_be_warned, would_serve
 from bot.domain.inside import Nudge, Watch
 from bot.domain.leases.acts import owns
 from bot.domain.leases.common import Round
@@ -103,6 +104,9 @@ def _still(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> None:
     if lease.state is not LeaseState.ACTIVE:
         over(draft, lease, nudge, _why_over(draft, lease), audience(draft, ctx, lease))
         return
+    if nudge.warning and first_waiter(draft, lease) is None:
+        over(draft, lease, nudge, "nobody", audience(draft, ctx, lease))  # nothing is taken from whom it says it is
+        return
     here = tuple(s for s in nudge.slots if s in lease.slots)
     left = tuple(s for s in here if not _answered(draft, lease, s) and not _worked(draft, ctx, lease, s))
     if left == nudge.slots:
@@ -179,7 +183,7 @@ def _question(draft: Draft, ctx: Round, lease: Lease, waiting: Waiting) -> _Ques
     waits = waiting.first(lease)
     zone = ctx.zone(to[0])
     late = waits is not None and any(x >= idle.second and not _was_warned(lease, w, draft.now) for w, x in quiet)
-    warns = late and may_be_warned(draft, ctx, lease)
+    warns = late and may_be_warned(draft, ctx, lease) and would_serve(draft, ctx, lease.label, _takeable(draft, ctx))
     found = [
         _Due(w, _rung(draft.now, w, length, waits, zone, ctx.policy, warns and not _was_warned(lease, w, draft.now)))
         for w, length in quiet
@@ -189,6 +193,18 @@ def _question(draft: Draft, ctx: Round, lease: Lease, waiting: Waiting) -> _Ques
         return None
     slots = tuple(x.watch.slot for x in found if x.rung or x.watch.asked)
     return _Question(lease.label, to[0], due, slots, waits, warns and max(x.rung for x in due) > 1)
+
+
+def _takeable(draft: Draft, ctx: Round) -> dict[str, tuple[SlotId, ...]]:
+    """What may be taken back as far as it is known now, by lease: quiet for as long as a warning needs, and not answered for."""
+    found: dict[str, tuple[SlotId, ...]] = {}
+    for label in sorted(draft.leases):
+        lease = draft.leases[label]
+        if lease.state is LeaseState.ACTIVE and not lease.quiet and may_be_warned(draft, ctx, lease):
+            quiet = ((w, is_quiet(w, draft.now, ctx.policy)) for w in watches_of(draft, lease) if askable(w, draft.now))
+            late = tuple(w.slot for w, length in quiet if length is not None and length >= ctx.policy.idle.second)
+            found |= {label: late} if late else {}
+    return found
 
 
 def stretched(watch: Watch, length: timedelta, policy: Policy) -> timedelta:

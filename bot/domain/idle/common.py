@@ -133,7 +133,7 @@ def over(
 ) -> Lease:
     """The question of a lease is withdrawn or answered: its message is edited to what holds.
 
-    :param why: busy, using, kept, answered, released, taken, lease or newer
+    :param why: busy, using, kept, answered, released, taken, lease, newer, or nobody (waits any more, of a warning)
     :param to: who reads it, if it is not known to whom it was put
     :param slots: the devices of which that is true; None: all that it is about
     """

@@ -59,6 +59,15 @@ def may_be_warned(draft: Draft, ctx: Round, lease: Lease) -> bool:
     return windows.next_window(agreed, machine.uuid, draft.now, usual, ctx.policy) is not None
 
 
+def would_serve(draft: Draft, ctx: Round, label: str, quiet: Mapping[str, tuple[SlotId, ...]]) -> bool:
+    """Whether taking back what is quiet of a lease would give somebody else their turn, by the rule by which it is taken.
+
+    :param quiet: what may be taken of this lease and of all others, by label
+    """
+    first = {label: quiet[label], **quiet}  # of several of which one is enough, each may be the one
+    return label in _needed(draft, ctx, first)[0]
+
+
 @dataclass(frozen=True)
 class _Ready:
     """A lease whose quiet devices may go back in this moment."""
@@ -83,7 +92,7 @@ def settle(draft: Draft, ctx: Round) -> None:
             if found is not None:
                 ready[label] = found
     while ready:
-        needed, serves = _needed(draft, ctx, ready)
+        needed, serves = _needed(draft, ctx, {label: found.slots for label, found in ready.items()})
         busy = [x for x, slots in needed.items() if not _nothing_runs(draft, ctx, ready[x].machine, slots)]
         if not busy:
             for label, slots in needed.items():
@@ -162,17 +171,17 @@ def _ready(draft: Draft, ctx: Round, lease: Lease, nudge: Nudge) -> _Ready | Non
 
 
 def _needed(
-    draft: Draft, ctx: Round, ready: Mapping[str, _Ready]
+    draft: Draft, ctx: Round, ready: Mapping[str, tuple[SlotId, ...]]
 ) -> tuple[dict[str, tuple[SlotId, ...]], dict[str, PersonId]]:
     """Of what may be taken from each lease, only that without which somebody else would not have their turn; and who that is, by lease."""
-    chosen = [(label, slot) for label, found in ready.items() for slot in found.slots]
+    chosen = [(label, slot) for label, slots in ready.items() for slot in slots]
     base, now = _served(draft, ctx, ()), _served(draft, ctx, chosen)
     serves: dict[str, PersonId] = {}
     for one in reversed(chosen):
         fewer = [other for other in chosen if other != one]
         then = _served(draft, ctx, fewer)
         people = [draft.requests[n].person for n in sorted(now - then - base)]
-        others = [person for person in people if person != ready[one[0]].lease.person]
+        others = [person for person in people if person != draft.leases[one[0]].person]
         if others:
             serves[one[0]] = others[0]
         else:

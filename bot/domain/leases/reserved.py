@@ -31,7 +31,7 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     if swapped is None:
         cut = any(_cut_otherwise(sight, s, lease) for s in lease.slots)
         why = "somebody else runs another size on its card" if cut else "its card was taken out of the pool"
-        if not cut and any(sight.given_otherwise(s) for s in lease.slots):
+        if not cut and any(sight.given_otherwise(s) is not None for s in lease.slots):
             why = "its host gives its card another way now"
         end(draft, lease, On.NO_EQUAL, f"{why} and no equal one is free")
         return
@@ -67,7 +67,7 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
     """Change holds for equal cards that are free now, if that is sooner or the own one is aside. None: no equal one left."""
     for hold in draft.held(lease.label):
         card = draft.card(hold.slot)
-        changed = sight.given_otherwise(hold.slot)  # a start with it as it was lent could only fail
+        changed = sight.given_otherwise(hold.slot) is not None  # a start with it as it was lent could only fail
         bad = card.aside is not None or card.doubted or changed or _cut_otherwise(sight, hold.slot, lease)
         if sight.settings(hold.slot) is None or sight.there(hold.slot, lease.machine) or lease.active_since:
             continue  # unknown is no difference; put there by hand is as good; what worked is put on anew, no other
@@ -75,7 +75,7 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
             continue
         other = _equal_free(draft, sight, card, lease, sooner=not bad)
         if other is None:
-            if bad:
+            if bad and not _taken_over(sight, card):
                 return None
             continue
         draft.free(lease.label, (hold.slot,))
@@ -87,6 +87,12 @@ def _better_slots(draft: Draft, sight: Sight, lease: Lease) -> Lease | None:
             ask_window(draft, lease, f"it is {why} now")
             lease = draft.leases[lease.label]
     return lease
+
+
+def _taken_over(sight: Sight, card: Card) -> bool:
+    """Whether nothing is the matter with a card but that its host gives it another way by now, whole as before: the next look takes that over."""
+    fine = card.aside is None and not card.doubted and card.mode is not Mode.VGPU
+    return fine and sight.given_otherwise(card.name) is not None and sight.given_otherwise(card.name) is not Mode.VGPU
 
 
 def _cut_otherwise(sight: Sight, slot: SlotId, lease: Lease) -> bool:

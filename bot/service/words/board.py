@@ -148,7 +148,7 @@ class View:
         seen = next((c for c in host.cards if c.pci == card.pci), None)
         if seen is None:
             return "its host does not list it any more"
-        if seen.mode is not card.mode or self.sight.given_otherwise(card.name):
+        if seen.mode is not card.mode or self.sight.given_otherwise(card.name) is not None:
             return "its host gives it another way now"
         return "" if seen.active else tidy(seen.trouble, 140) or "it is not switched on for that"
 

@@ -395,6 +395,14 @@ def _over_lease(t: Telling) -> Reply:
     )
 
 
+def _over_nobody(t: Telling) -> Reply:
+    return say(
+        head(_cards(t), f" {'stay' if t.many else 'stays'} with ", t.holder, ": nobody waits any more."),
+        ln(f"I do not take {'them' if t.many else 'it'} back, and there is nothing to answer."),
+        buttons=(give_back(t, "Give it back after all"), MINE) if not t.public and not t.many else (),
+    )
+
+
 def _over_newer(t: Telling) -> Reply:
     return say(
         head("My question about ", slots_of(t.slots) if t.slots else "a card", " waits: a newer one stands below."),
@@ -412,6 +420,7 @@ _OVER = {
     "taken": _over_taken,
     "lease": _over_lease,
     "newer": _over_newer,
+    "nobody": _over_nobody,
 }
 
 
