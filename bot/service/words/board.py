@@ -477,7 +477,8 @@ def _lent(view: View, lease: Lease, card: Card, policy: Policy, part: SlotId = "
         case LeaseState.MOVING:
             return ["on its way to ", *where, held_up_words(view.books, lease), starts_by(lease, policy)]
         case _:
-            return ["reserved for ", *where, restart_tail(view.books, lease, view.now, policy)]
+            moved = moved_tail(view, lease, part or card.name)
+            return ["reserved for ", *where, moved or restart_tail(view.books, lease, view.now, policy)]
 
 
 def is_lent(lease: Lease) -> bool:

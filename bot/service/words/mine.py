@@ -172,6 +172,8 @@ def _mine(scene: Scene, view: View, lease: Lease) -> list[Part]:
     match lease.state:
         case LeaseState.ACTIVE if lease.over_time:
             return [": your time is over, nobody waits, it stays for now"]
+        case LeaseState.RESERVED if off := next((x for s in lease.slots if (x := moved_tail(view, lease, s))), ""):
+            return [", yours ", until_words(lease.terms.length, scene.policy, lease.end), off]
         case LeaseState.ACTIVE:
             doing = doing_tail(scene, lease)
             moved = next((tail for s in lease.slots if (tail := moved_tail(view, lease, s))), "")
