@@ -5,10 +5,11 @@ Without a time it agrees to no restart, but asks for one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bot.domain import leases, queue, windows
-from bot.domain.errors import NotPossible, Unclear
+from bot.domain.errors import NotPossible, Unclear, WhichThing
 from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Lease, LeaseState, Request, SlotId
 from bot.service import words
@@ -104,14 +105,31 @@ def _only(ctx: Context, heard: Heard) -> _Given:
     )
     for group in groups:
         things = [thing for thing in group if machine is None or thing.machine == machine]
+        if things and heard.count is not None and len(things) > 1:
+            raise _which(ctx, things, heard.count)
         if things:
             return _part(ctx.only(things, "card or place in line"), heard.count)
     raise NotPossible(what="release", why="you have no card and wait for none")
 
 
+def _which(ctx: Context, things: list[Thing], count: int) -> WhichThing:
+    """``release 2`` of several things: those that have as many, by a line that is clear without the count."""
+    fits = [thing for thing in things if _has(thing) >= count] or things
+    names = [
+        " ".join(thing.slots[-count:]) if isinstance(thing, Lease) and count < _has(thing) else name_of(thing)
+        for thing in fits
+    ]
+    command = re.sub(rf"(?<!\S){count}(?:\s*x)?(?!\S)\s*", "", ctx.whole, count=1, flags=re.IGNORECASE)
+    return WhichThing(what="card or place in line", choices=tuple(names), command=command)
+
+
+def _has(thing: Thing) -> int:
+    return len(thing.slots) if isinstance(thing, Lease) else thing.count
+
+
 def _part(thing: Thing, count: int | None) -> _Given:
     """`release 1` of a lease of three gives the last one back."""
-    has = len(thing.slots) if isinstance(thing, Lease) else thing.count
+    has = _has(thing)
     if (
         count is not None and count > has
     ):  # more than there is: perhaps a number was meant, and nothing is given up by a guess

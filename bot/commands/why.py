@@ -30,7 +30,9 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
     named = next(iter(ctx.devices(heard)), "")
-    return words.why(ctx.scene(), ctx.person, _meant(ctx, heard), named)
+    meant, bare = _meant(ctx, heard), not heard.refs
+    own: list[Request | Lease] = [*ctx.own_requests(), *ctx.own_leases()] if bare else []
+    return words.why(ctx.scene(), ctx.person, meant, named, [x for x in own if x is not meant])
 
 
 def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:

@@ -68,6 +68,27 @@ def test_a_number_that_is_more_than_there_is_gives_nothing_up(house: House) -> N
     assert not house.say("bob", "release 2").ok and house.books.requests[2].state.value == "queued"
 
 
+def test_a_count_that_fits_several_things_is_asked_about_by_lines_that_are_clear_without_it(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2")
+    house.say("dana", "machine add vm-spare owners @ada")
+    house.say("ada", "request 1 on vm-spare")
+    asked = house.say("ada", "release 1 when done")
+    assert [b.says for b in asked.buttons] == ["release when done T4-2", "release when done #2"], (
+        "one of two, or the one"
+    )
+    assert [b.says for b in house.say("ada", "release 2").buttons] == ["release #1"], "only one of them has two"
+
+
+@pytest.mark.parametrize("line", ["I need a gpu tomorrow morning", "please give me a GPU", "gib mir cards"])
+def test_a_sentence_about_cards_is_answered_with_how_to_ask_for_one(house: House, line: str) -> None:
+    told = house.say("bob", line)
+    assert "To ask for a card: /gpu request 1." in text_of(told) and "Did you mean" not in text_of(told)
+    assert [b.says for b in told.buttons] == ["request 1", "help"]
+    assert "Did you mean" not in text_of(house.say("bob", "I wait")) and "Did you mean" in text_of(
+        house.say("bob", "relase card")
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "unclear"),
     [

@@ -260,7 +260,7 @@ def test_force_release_of_one_part(house: ModesHouse) -> None:
 def test_why_of_a_shared_card(house: ModesHouse) -> None:
     house.lends("T4-5.1")
     text = says(house, "bob", "why T4-5")
-    assert "T4-5 is shared as 8 GB vGPUs: 1 of 2 in use: U3CAROL · vm-train" in text and "· 1 free" in text
+    assert "T4-5 is shared as 8 GB vGPUs: 1 of 2 in use: T4-5.1 U3CAROL · vm-train" in text and "· 1 free" in text
     assert "it is not free for another size" in text
 
 

@@ -26,6 +26,15 @@ def test_why_of_a_number_is_about_that_number(house: House) -> None:
     assert "their #2 was asked" in text_of(house.say("ada", "why #3"))
 
 
+def test_bare_why_tells_what_else_waits_and_how_to_ask_about_it(house: House) -> None:
+    two_requests(house)
+    bare = text_of(house.say("bob", "why"))
+    assert bare.startswith("You are first in line with #2")
+    assert "Yours, too: #3 1 T4 for vm-spare" in bare and "Why: /gpu why #3." in bare
+    assert "Yours, too" not in text_of(house.say("bob", "why #2")), "that was asked about"
+    assert "Yours, too" not in text_of(house.say("ada", "why")), "what works does not wait"
+
+
 def test_a_machine_that_is_gone_is_said_to_be_gone_until_it_is_forgotten(house: House) -> None:
     two_requests(house)
     del house.lab.vms[uuid("vm-spare")]

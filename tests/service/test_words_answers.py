@@ -51,16 +51,24 @@ def test_that_a_quiet_card_may_be_taken_back_is_said_before_it_is_taken() -> Non
     on = replace(off, policy=replace(off.policy, idle=IdlePolicy(nudge=True)))
     said = w.text(words.requested(on, asked))
     assert (
-        "Quiet for 2 h 45 while somebody waits, it goes back after a warning, in a restart time that you agreed to."
+        "What is quiet for 2 h 45 while somebody waits goes back after a warning, in a restart time that you agreed to."
         in said
     )
+
+
+def test_a_likely_time_is_the_same_in_an_answer_and_on_the_board() -> None:
+    asked = w.request(asked=w.NOW)
+    scene = w.scene(asked, *BUSY)
+    board = w.text(words.board(scene.books, scene.seen, scene.now, scene.policy, scene.promises))
+    for said in (w.text(words.why(scene, w.BOB, asked)), w.text(words.requested(scene, asked))):
+        assert "Likely by tomorrow 18:25," in said and "likely by tomorrow 18:25" in board
 
 
 def test_a_request_that_waits_is_told_its_place_times_fact_restart_terms_and_asked() -> None:
     asked = w.request(asked=w.NOW)
     said = w.text(words.requested(w.scene(asked, *BUSY), asked))
     assert said.startswith("You are first in line for 1 T4 on vm-r (#12).")
-    assert "Likely by tomorrow 18:21, at the latest" in said and "ada's time ends tomorrow 18:00" in said
+    assert "Likely by tomorrow 18:25, at the latest" in said and "ada's time ends tomorrow 18:00" in said
     assert "vm-r restarts once (about 6 min)" in said and "Terms:" in said
     assert "May I restart vm-r when it is your turn?" in said
 

@@ -33,6 +33,7 @@ from bot.service.words.common import (
     it_is,
     it_them,
     it_they,
+    likely_by,
     ln,
     name_of,
     next_words,
@@ -217,7 +218,7 @@ def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> Line
         before = "Enough are free, also for who is before you. " if at > 1 else ""
         return ln(f"{before}{they} can be there by ", When(promise.likely), ": only the restart is missing.")
     latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
-    return ln("Likely by ", When(promise.likely), latest, ": ", fact, ".")
+    return ln("Likely by ", When(likely_by(promise.likely)), latest, ": ", fact, ".")
 
 
 def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> LineOf | None:
@@ -334,14 +335,14 @@ def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
     idle = scene.policy.idle
     quiet = span_of(max(idle.take_back_quiet, idle.second + idle.take_back_warned))
     sooner = (
-        f" Quiet for {quiet} while somebody waits, it goes back after a warning, in a restart time that you agreed to."
+        f" What is quiet for {quiet} while somebody waits goes back after a warning, in a restart time that you agreed to."
         if idle.nudge
         else ""
     )
     vm, late = name_of(machine), span_of(scene.policy.stuck_return)
     night = f"{late} late, in its next night ({clock_words(scene.policy)}), announced before"
     return ln(
-        f"Terms: back at its end if somebody waits. For that {vm} restarts when you say",
+        f"Terms: back at the end of the time if somebody waits. For that {vm} restarts when you say",
         f"; {night}" if next_night(scene.policy) else "",
         f".{sooner}",
     )
@@ -442,7 +443,7 @@ def _too_early(agreed: Agreement, promise: Promise | None) -> str:
     """A named time that is over before a card is likely is no use, and is said to be so."""
     if agreed.window is None or agreed.now or promise is None or promise.likely is None:
         return ""
-    return "That is likely too early for it; then I ask again." if agreed.window.end <= promise.likely else ""
+    return "That is likely too early; then I ask again." if agreed.window.end <= promise.likely else ""
 
 
 def is_off(scene: Scene, request: Request) -> bool:

@@ -52,6 +52,7 @@ from bot.service.words.common import (
     count_of,
     head,
     its_their,
+    likely_by,
     listed,
     ln,
     machine_word,
@@ -79,9 +80,6 @@ CARDS_SHOWN = 12
 
 WAITING_SHOWN = 6
 """People in line that are listed; the others are counted."""
-
-LIKELY_STEP = timedelta(minutes=5)
-"""A likely time is shown to so much: small enough to agree with what the person was told, and not a new board each minute."""
 
 STEP = timedelta(minutes=10)
 """What counts on by itself is given in these steps: a board that is the same is not edited."""
@@ -635,14 +633,8 @@ def stand_tail(request: Request, now: datetime, promises: Mapping[int, Promise])
         ]
     promise = promises.get(request.number)
     if promise is not None and promise.likely is not None:
-        return [", likely by ", When(_up(max(promise.likely, now)))]
+        return [", likely by ", When(likely_by(max(promise.likely, now)))]
     return [", waiting time not known"] if promise is not None else []
-
-
-def _up(at: datetime) -> datetime:
-    """The next full step, of the minute that answers show: the board must not name a later time than they do for seconds alone."""
-    epoch, minute = datetime(2000, 1, 1, tzinfo=UTC), at.replace(second=0, microsecond=0)
-    return epoch + -(-(minute - epoch) // LIKELY_STEP) * LIKELY_STEP
 
 
 def paused_line(books: Books) -> LineOf | None:

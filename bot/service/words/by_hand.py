@@ -131,7 +131,7 @@ def _paused(t: Telling) -> LineOf | None:
 def _time(t: Telling, move: Move) -> LineOf | None:
     """Until when, and what happens else."""
     if t.policy.level == "hands" and (move.state is MoveState.PLANNED or announces(move)):
-        return ln("Not before that, please: its owners were told then. I say here when it is time.")
+        return ln("Not before that, please: it is the time that its owners were told. I say here when it is time.")
     if move.state is MoveState.STOPPING and t.item.until is not None:
         return ln(
             "⏳ Agreed until ",

@@ -295,7 +295,9 @@ def _agreed(move: Move, books: Books) -> LineOf | None:
         )  # its window counts from when the card is there, not from when it was said
     when: list[Part] = [": between ", When(window.start), " and ", When(window.end)] if window is not None else []
     if agreement is not None and agreement.when_done:
-        when = [": as soon as nothing runs any more", [", at the latest until ", When(window.end)] if window else []]
+        when = [
+            ": as soon as nothing runs any more"
+        ]  # the end of that is for the restart; nobody agreed to it by the clock
     elif agreement is not None and agreement.pattern is not None and not agreement.even_if_busy and when:
         when.append(
             ", if nothing runs then"

@@ -21,6 +21,7 @@ from bot.service.words.common import (
     command,
     head,
     it_is,
+    likely_by,
     listed,
     ln,
     machine_word,
@@ -278,7 +279,7 @@ def _on_its_way(t: Telling) -> LineOf | None:
     has = [h.label for h in t.books.holds if h.slot in coming and h.turn is Turn.HAS]
     gives = [t.books.leases[label] for label in sorted(has) if label in t.books.leases]
     likely = t.item.until if t.policy.level != "watch" else None
-    free: list[Part] = [", likely by ", When(likely)] if likely is not None else []
+    free: list[Part] = [", likely by ", When(likely_by(likely))] if likely is not None else []
     if not gives:
         return ln("Still on the way", free, ".")
     there = machine_word(t.books, gives[0].machine)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from bot.domain import away
 from bot.domain.leases import keep_offered
 from bot.domain.model import (
@@ -78,11 +81,56 @@ from bot.service.words.news_line import give_buttons, put_buttons
 from bot.service.words.seen_inside import inside_lines
 
 
-def why(scene: Scene, person: Person, thing: Request | Lease | Card | None, card: SlotId = "") -> Reply:
+def why(
+    scene: Scene,
+    person: Person,
+    thing: Request | Lease | Card | None,
+    card: SlotId = "",
+    beside: Sequence[Request | Lease] = (),
+) -> Reply:
     """The answer to ``why``: about a place in line, a card that somebody has, or any card.
 
     :param card: which card of a lease was asked about; "" all of it
+    :param beside: what else is the reader's, if nothing was named: of what waits it is said where its reasons are
     """
+    told = _why(scene, person, thing, card)
+    return replace(told, lines=(*told.lines, *_beside(scene, beside)))
+
+
+def _beside(scene: Scene, things: Sequence[Request | Lease]) -> list[LineOf]:
+    """What else of the reader waits, and how to ask about it."""
+    waits = [x for x in things if isinstance(x, Request) or x.state is not LeaseState.ACTIVE]
+    lines: list[LineOf] = []
+    for thing in waits[:BESIDE_SHOWN]:
+        ref, vm = (
+            label_ref(str(thing.number) if isinstance(thing, Request) else thing.label),
+            machine_word(scene.books, thing.machine),
+        )
+        if isinstance(thing, Request):
+            held = thing.hindrance is not None and thing.state is RequestState.QUEUED
+            tail: Part = (
+                [": nothing can be given to it just now"] if held else stand_tail(thing, scene.now, scene.promises)
+            )
+            what: list[Part] = [f"{wanted(thing)} for {vm}", tail]
+        else:
+            what = [slots_of(thing.slots), _WAITS[thing.state].format(vm=vm)]
+        lines.append(ln("Yours, too: ", Code(ref), " ", what, ". Why: ", command(scene.policy, f"why {ref}"), "."))
+    if len(waits) > BESIDE_SHOWN:
+        lines.append(ln(f"… and {len(waits) - BESIDE_SHOWN} more of yours: ", command(scene.policy, "mine"), "."))
+    return lines
+
+
+BESIDE_SHOWN = 3
+"""What else waits of somebody who asks ``why`` is told one by one up to so many."""
+
+_WAITS = {
+    LeaseState.RESERVED: ", not put into {vm} yet",
+    LeaseState.MOVING: ", on the way into {vm}",
+    LeaseState.RETURNING: ", on the way back from {vm}",
+}
+
+
+def _why(scene: Scene, person: Person, thing: Request | Lease | Card | None, card: SlotId) -> Reply:
     if isinstance(thing, Request):
         lease = next((x for x in scene.books.leases.values() if x.request == thing.number and x.state in _OPEN), None)
         return _why_request(scene, person.id, thing) if lease is None else _why_lease(scene, person.id, lease)

@@ -5,6 +5,8 @@ Each takes whatever facts there are: a missing one never breaks the answer.
 
 from __future__ import annotations
 
+import re
+
 from bot.domain.policy import Policy
 from bot.service.ports import Button, Code, Reply
 from bot.service.words.common import (
@@ -30,13 +32,29 @@ HARMLESS = frozenset({"request", "status", "why", "mine", "queue", "window", "he
 
 def unknown_verb(f: Facts, policy: Policy) -> Reply:
     """Not a word of ours."""
-    near = f.text("nearest")
+    word, near = f.text("word", "that"), f.text("nearest")
+    if len(word) < 2 or word.lower() in _OPENERS:  # of one letter nothing was left out or mistyped
+        near = ""
+    if not near and _CARDS.search(f.raw("line")):
+        return no(
+            head("That is no command of mine. To ask for a card: ", command(policy, "request 1"), "."),
+            NOTHING,
+            ln("What I can do: ", command(policy, "help"), "."),
+            buttons=(button("Request a card", "request 1"), HELP),
+        )
     return no(
-        head('I do not know "', said(f.text("word", "that"), 40), '"', f". Did you mean {near}?" if near else "."),
+        head('I do not know "', said(word, 40), '"', f". Did you mean {near}?" if near else "."),
         NOTHING,
         ln("What I can do: ", command(policy, "help"), "."),
         buttons=(_meant(f, near) if near in HARMLESS else None, HELP),
     )
+
+
+_OPENERS = frozenset({"can", "could", "may", "please", "we"})
+"""Words that a sentence begins with, and no mistyped command."""
+
+_CARDS = re.compile(r"\b(?:v?gpus?|cards?)\b", re.IGNORECASE)
+"""Words of a sentence that is about cards."""
 
 
 def _meant(f: Facts, near: str) -> Button:
