@@ -72,6 +72,17 @@ def test_some_of_several_gone_from_the_host_the_rest_runs_on() -> None:
     assert world.lease(f"{lease.label}b").state is LeaseState.RETURNING and world.card("T4-1").aside is None
 
 
+def test_for_a_card_that_is_gone_no_night_is_made_certain_whoever_waits() -> None:
+    world = Host()
+    lease = world.give("vm-python", ("T4-1",))
+    for slot in ("T4-2", "T4-3", "T4-4"):
+        world.give("vm-train", (slot,))
+    world.request("bob", "vm-r", 1, None)
+    del world.listed[PCI[0]]
+    world.pass_time(timedelta(hours=27), 30 * MIN)
+    assert world.lease(lease.label).state is LeaseState.RETURNING and not world.told(NewsKind.FIRM_WINDOW)
+
+
 def test_a_card_gone_from_its_host_for_one_look_says_nothing() -> None:
     world = Host()
     lease = world.give("vm-python", ("T4-1",))

@@ -372,3 +372,15 @@ def test_what_worked_and_is_refused_at_its_new_address_comes_off_again_and_the_m
     world.pass_time(10 * LOOKS)
     assert world.vms["vm-r"].power is Power.ON and world.vms["vm-r"].cards == set(), world.describe()
     assert world.acts("vm-r").count("power_on") == 2 and world.lease(label_of(world, "vm-r")).state in OPEN_LEASE
+
+
+def test_what_is_given_back_just_before_it_is_put_on_anew_comes_out_by_its_old_address() -> None:
+    world = Renumbering()
+    lent(world)
+    label = label_of(world, "vm-r")
+    world.restart_host(UP)
+    world.until(lambda: world.lease(label).state is LeaseState.MOVING, 5 * LOOKS)
+    assert world.move("vm-r").call is None and world.vms["vm-r"].cards == {PCI[0]}, "nothing is asked yet"
+    world.release("bob", label)
+    world.pass_time(5 * LOOKS)
+    assert world.lease(label).state is LeaseState.ENDED and world.vms["vm-r"].cards == set(), world.describe()
