@@ -60,6 +60,7 @@ class On(StrEnum):
     NO_EQUAL = "no_equal"  # its own is aside and no equal one is free
     MOVED_AWAY = "moved_away"  # its machine is on another host than its devices
     RENUMBERED = "renumbered"  # its cards have other addresses, and its machine names the old ones
+    OUT_FIRST = "out_first"  # what was given back meanwhile comes out of a machine that does not start
     RELEASE = "release"  # person
     GONE = "gone"  # machine gone
     NOT_USED = "not_used"  # device free for 24 h and not put on, somebody waits
@@ -213,7 +214,9 @@ LEASE: Table = {
     (L.RETURNING, On.HANDED_ON): (L.ENDED,),
     (L.RETURNING, On.ASK_AGAIN): (L.RETURNING,),
     (L.RETURNING, On.GONE): (L.ENDED,),
-    (L.RETURNING, On.FORCE): (L.RETURNING,),  # given back already: whose word it is, and why, is the admin's from now on
+    (L.RETURNING, On.FORCE): (
+        L.RETURNING,
+    ),  # given back already: whose word it is, and why, is the admin's from now on
 }
 
 MOVE: Table = {
@@ -271,6 +274,7 @@ MOVE: Table = {
     (M.STUCK, On.UNDONE_OFF): (M.DROPPED,),  # what could not be taken off is off by now, and it was found off
     (M.STUCK, On.GONE): (M.DROPPED,),
     (M.STUCK, On.RENUMBERED): (M.DROPPED,),
+    (M.STUCK, On.OUT_FIRST): (M.DROPPED,),
 }
 
 AGREEMENT: Table = {

@@ -189,6 +189,7 @@ ADDED = [
     _m(M.STARTING, On.MOVED_AWAY, M.UNDOING, ""),
     # Its host may be restarted with its cards at other addresses while it is off: the next move puts them right.
     _m((M.CHANGING, M.STARTING, M.UNDOING, M.STUCK), On.RENUMBERED, M.DROPPED, ""),
+    _m((M.STUCK,), On.OUT_FIRST, M.DROPPED, ""),
     # The page has the last call for a planned move; the second try of one that went back is announced likewise.
     _m(M.UNDOING, On.LAST_CALL, M.UNDOING, ""),
     _m(M.UNDOING, On.NOT_USED_NOW, M.UNDOING, ""),

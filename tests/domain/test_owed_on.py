@@ -10,10 +10,11 @@ import pytest
 
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import CallKind, LeaseState, MoveState, Power
+from bot.domain.moves.common import OUT_FIRST
 from bot.domain.news import ADMINS, NewsKind
 from tests.domain.world import MONDAY_10, Vm, World
 
-MIN = timedelta(minutes=1)
+MIN, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def under_way(world: World) -> bool:
@@ -152,3 +153,21 @@ def test_a_shutdown_whose_answer_was_lost_is_carried_out_once_more(lost: bool, a
         world.switch("vm-r", Power.OFF)
         world.pass_time(5 * MIN)
         assert vm.power is Power.OFF, "the second time it is its owner's hand"
+
+
+def test_what_is_given_back_while_the_machine_does_not_start_comes_out_before_it_is_started_again() -> None:
+    """Its place may be another's by now: with it the machine never starts."""
+    world = World()
+    first, second = world.give("vm-r", ("T4-1",)).label, world.give("vm-r", ("T4-2",)).label
+    world.refuse["vm-r", CallKind.POWER_ON] = ("no room for it", "")
+    world.release("bob", first, None, "now")
+    world.until(lambda: any(m.state is MoveState.STUCK for m in world.books.moves.values()), HOUR, MIN)
+    before = len(world.acts("vm-r"))
+    world.release("bob", second)
+    world.until(lambda: not world.vms["vm-r"].cards, 10 * MIN)
+    assert world.vms["vm-r"].power is Power.OFF and "change" in world.acts("vm-r")[before:]
+    del world.refuse["vm-r", CallKind.POWER_ON]
+    world.until(lambda: world.vms["vm-r"].power is Power.ON, HOUR, MIN)
+    world.until(lambda: world.lease(second).state is LeaseState.ENDED, 10 * MIN)
+    back = [n.reason for n in world.told(NewsKind.MACHINE_BACK)]
+    assert OUT_FIRST in back, "its owner reads why it is started anew"

@@ -112,6 +112,12 @@ TIME_OVER = "the agreed time was over"
 RENUMBERED = "its host was restarted meanwhile, and cards have other addresses or are gone"
 """The reason of a move that was given up since its machine cannot be started with the addresses that its settings name."""
 
+OUT_FIRST = "what was given back meanwhile comes out first"
+"""The reason of a move that was given up since its machine does not start, and may without what somebody gave back since."""
+
+ANEW = frozenset({RENUMBERED, OUT_FIRST})
+"""Reasons after which the next move of the machine changes something first, and then starts it."""
+
 CALLED_OFF = frozenset({STOPPED, SAID, TAKEN_BACK, TIME_OVER})
 """Reasons that came after the shutdown was written down, and before the machine was off."""
 

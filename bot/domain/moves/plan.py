@@ -42,7 +42,7 @@ from bot.domain.model import (
 )
 from bot.domain.moves import again
 from bot.domain.moves.calls import call, journal, tell
-from bot.domain.moves.common import RENUMBERED, move_before, stuck_key
+from bot.domain.moves.common import ANEW, move_before, stuck_key
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import shown
@@ -101,8 +101,8 @@ def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
     draft.log(BOT, "move.owed", f"m{move.number}", f"{machine.name} is off through the bot")
     late = any(m.stopped_late for m in draft.moves.values() if m.machine == machine.uuid)
     last = move_before(draft, move)
-    if last is not None and last.reason == RENUMBERED:
-        why = RENUMBERED
+    if last is not None and last.reason in ANEW:
+        why = last.reason
         key = stuck_key(last) if any(s.what == "stuck" for s in last.steps) else ""
     else:
         why, key = "late" if late else "", ""

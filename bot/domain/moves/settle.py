@@ -26,7 +26,18 @@ from bot.domain.model import (
 from bot.domain.moves.alarm import watch
 from bot.domain.moves.calls import forget_lost, in_flight, journal, tell
 from bot.domain.moves.changing import changing
-from bot.domain.moves.common import RENUMBERED, Round, bar, live, move_before, ours_there, seen_since
+from bot.domain.moves.common import (
+    ANEW,
+    OUT_FIRST,
+    RENUMBERED,
+    Round,
+    bar,
+    live,
+    move_before,
+    ours_there,
+    seen_since,
+    sits,
+)
 from bot.domain.moves.hands import taken_up
 from bot.domain.moves.plan import ready
 from bot.domain.moves.starting import proving, starting, stuck, to_be_on
@@ -79,7 +90,9 @@ def _under_way(draft: Draft, ctx: Round, move: Move) -> None:
         return
     power = ctx.sight.power(move.machine)
     if power is Power.OFF and _names_old_addresses(draft, ctx, move):
-        _anew(draft, machine, move)
+        _anew(draft, machine, move, On.RENUMBERED, RENUMBERED)
+    elif power is Power.OFF and _gives_back_more(draft, ctx, move):
+        _anew(draft, machine, move, On.OUT_FIRST, OUT_FIRST)
     elif power is not None:
         _go_on(draft, ctx, machine, move, power)
     elif move.state is MoveState.STOPPING:
@@ -106,9 +119,8 @@ def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
     their host was restarted meanwhile, and a move that is planned anew puts them right."""
     if move.state not in PAST_OFF or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return False
-    last = move_before(draft, move)
-    if last is not None and last.reason == RENUMBERED and draft.now - last.changed < ANEW_AGAIN:
-        return False  # it was planned for that
+    if _is_anew(draft, move):
+        return False
     sees_to: Sequence[Wish] = live(draft, move) if move.state is MoveState.CHANGING else ()
     sees_to = ours_there(draft, ctx, move) if move.state is MoveState.UNDOING else sees_to
     covered = {(w.label, w.slot) for w in sees_to}
@@ -124,11 +136,26 @@ def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
     return False
 
 
-def _anew(draft: Draft, machine: Machine, move: Move) -> None:
-    """This move is over; the next one puts the addresses right, and then power back as it was found."""
-    bar(draft, move, RENUMBERED)
-    steps = journal(move, draft.now, "dropped", RENUMBERED)
-    tell(draft, step(draft, move, On.RENUMBERED, reason=RENUMBERED, steps=steps))
+def _gives_back_more(draft: Draft, ctx: Round, move: Move) -> bool:
+    """Whether a machine that does not start has something in it that was given back since this move was made: its place on a card may be
+    another's by now, so that it never starts with it."""
+    if move.state is not MoveState.STUCK or sits(move) or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
+        return False
+    back = [x for x in draft.leases.values() if x.machine == move.machine and x.state is LeaseState.RETURNING]
+    in_it = any(ctx.sight.there(slot, move.machine) for lease in back for slot in lease.slots)
+    return in_it and not _is_anew(draft, move)
+
+
+def _is_anew(draft: Draft, move: Move) -> bool:
+    """Whether a move was made for what the one before it could not do, a short while ago."""
+    last = move_before(draft, move)
+    return last is not None and last.reason in ANEW and draft.now - last.changed < ANEW_AGAIN
+
+
+def _anew(draft: Draft, machine: Machine, move: Move, event: On, why: str) -> None:
+    """This move is over; the next one puts the settings right, and then power back as it was found."""
+    bar(draft, move, why)
+    tell(draft, step(draft, move, event, reason=why, steps=journal(move, draft.now, "dropped", why)))
     if to_be_on(machine, move):
         draft.put(replace(machine, owed_on=machine.owed_on or move.off_at or draft.now))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain.blockers import Mender, named
 from bot.domain.model import Agreement, LeaseState, Mode, Move, MoveState, Work
 from bot.domain.moves.again import next_try
-from bot.domain.moves.common import CALLED_OFF, RENUMBERED, SITS, sits
+from bot.domain.moves.common import CALLED_OFF, OUT_FIRST, RENUMBERED, SITS, sits
 from bot.domain.near import may_have
 from bot.domain.news import ADMINS
 from bot.service.ports import Bold, Button, LineOf, Name, Reply, Show, When
@@ -100,6 +100,11 @@ def machine_back(t: Telling) -> Reply:
                 "Its host was restarted meanwhile, and cards have other addresses or are gone. "
                 "Its settings are put right first: with the old ones it does not start."
             ),
+        )
+    if t.item.reason == OUT_FIRST:
+        return say(
+            head(f"{t.vm} is still off. {starts_it(t.policy, when)}."),
+            ln("It did not start as it was. What was given back meanwhile comes out first."),
         )
     if t.item.reason:
         return say(
