@@ -31,7 +31,7 @@ def say(settings: Settings, person: str, text: str) -> Reply:
         people = KnownPeople(store, settings.site.admins, settings.site.zone)
         found = people.find(visible(person))
         if found is None:
-            raise CannotStart(not_known(person, [p.name for p in store.persons()]))
+            raise CannotStart(not_known(person, [p.name for p in store.persons()], settings.slack.command))
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())
         return desk.hear(Ask(found.id, text, "terminal"))
     finally:
@@ -92,7 +92,7 @@ def drill_of(
                 "no admin is known yet: one whom [site] admins names says `status` to the bot in Slack first"
             )
         if found is None:
-            raise CannotStart(not_known(person, [p.name for p in store.persons()]))
+            raise CannotStart(not_known(person, [p.name for p in store.persons()], settings.slack.command))
         if found.id not in set(people.admins()):
             raise CannotStart(f"{found.name} is no admin of gpubot: a drill is an admin's ([site] admins)")
         desk = Desk(store, people, clock, policy_of(settings), kinds_of(settings), lambda: None, commands.found())

@@ -2,7 +2,7 @@
 
 ada gives a card back now, and bob waits for it and has said "now": two power cycles, six calls. At the n-th call the bot is killed, before the call is
 made or after it is carried out and before its outcome is written; the fault begins at that moment and another bot is started. What people read beyond
-what they read in a run without any fault, and where it ends two hours later, goes into the row.
+what they read in a run without any fault, and where it ends when all is on again and the card is bob's, or two hours later, goes into the row.
 
     .venv/bin/python -m tests.histories.table docs/reliability.md      writes the table anew, the text around it stays
 """
@@ -189,7 +189,9 @@ def play(step: int, when: str, fault: Fault) -> Ending:
         site.lab.kill_at = (step, f"act {when}")
         site.say("ada", "release now")
         got = -1
-        while clock.at < began + 2 * 3600 and not (got >= 0 and got * 60 + 900 < clock.at - began and ends_at == NEVER):
+        while clock.at < began + 2 * 3600 and (
+            got < 0 or got * 60 + 900 >= clock.at - began or ends_at != NEVER or _off(site)
+        ):
             scene.go(60)
             if clock.at >= ends_at:
                 fault.ends(scene)
@@ -229,10 +231,16 @@ def _line(site: Site, to: str, text: str) -> str:
     return f"{NAMES.get(to, to)}: {first}"
 
 
+def _off(site: Site) -> list[str]:
+    """Which of the two machines are off: a start that was refused is asked again after a while."""
+    nodes = site.world.inventory.of(vim.VirtualMachine)
+    return [n.name for n in nodes if n.name in (GIVER, RECEIVER) and n.props["runtime"].powerState != "poweredOn"]
+
+
 def _where(site: Site) -> str:
     """The end in words."""
     books = site.books
-    off = [n.name for n in site.world.inventory.of(vim.VirtualMachine) if n.name in (GIVER, RECEIVER) and n.props["runtime"].powerState != "poweredOn"]  # fmt: skip
+    off = _off(site)
     pci = books.cards["T4-1"].pci
     names = {m.uuid: m.name for m in books.machines.values()}
     at = [names.get(u, u) for u, cards in site.judge.settings.items() if pci in cards]

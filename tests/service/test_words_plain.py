@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bot.service import words
 from bot.service.ports import Bold, Button, Code, Name, Ping, Reply, Said, Show, When
 from bot.service.words import plain as words_plain
-from bot.service.words.common import head, ln
+from bot.service.words.common import because, head, ln, said, why_tail
 from tests.service import words_cases as w
 
 AT = datetime(2026, 3, 17, 15, 0, tzinfo=UTC)
@@ -97,6 +97,21 @@ def test_a_head_of_a_name_keeps_what_touches_it_outside() -> None:
 )
 def test_who_is_not_known_is_told_who_is(typed: str, says: str) -> None:
     said = words_plain.not_known(typed, ["bob", "ada"])
-    assert said.startswith(says) and said.endswith("after their first word in Slack.")
+    assert said.startswith(says) and said.endswith(
+        "first word in Slack: `/gpu status` from them is enough, then this line again."
+    )
     assert words_plain.not_known("x", []).count("nobody yet") == 1
     assert " and 2 more. " in words_plain.not_known("x", [f"p{i}" for i in range(12)])
+
+
+def test_a_text_that_is_cut_ends_between_words_and_in_one_mark() -> None:
+    long = "the cooling of this host was " + "never cleaned " * 30
+    for line in (ln(why_tail(long)), because(long) or (), ln(said(long, 80), ".")):
+        shown = words_plain.terminal(Reply((line,)), "UTC", str)
+        assert shown.endswith((" never…", " cleaned…"))
+    assert (
+        words_plain.terminal(Reply((ln(said("ready?"), ". More."), ln(said("x"), ". More."))), "UTC", str)
+        == "ready? More.\nx. More."
+    )
+    assert said("x" * 300, 80).text == "x" * 79 + "…"
+    assert said("ada", 20).text == "ada" and said("ada and all of her friends", 20).text == "ada and all of her…"

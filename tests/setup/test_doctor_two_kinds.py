@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from bot.domain.draft import Changes
 from bot.domain.model import Card
-from bot.local.vcenter.settings import SHARED_HOST, HostRig
+from bot.local.vcenter.settings import SHARED_HOST, HostRig, Settings
+from bot.local.vcenter.start import start_in_thread
 from bot.service.setup import show
 from tests.setup.site import CARD, OTHER, Site, plain_environment, whole
 
@@ -119,3 +124,29 @@ def test_a_card_is_called_by_its_name_and_all_is_well_at_last(site: Site) -> Non
     assert one.what == "T4-2 (0000:5e:00.0) on esx-01: passthrough is not switched on"
     report = site.look()
     assert report.findings == () and "all can be given" in show.text(report)
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "letting-in.md").read_text("utf-8")
+TRIED = [
+    (cells[2].strip().strip("`"), cells[3].strip())
+    for line in PAGE.partition("## Trying faults")[2].partition("\n## ")[0].splitlines()
+    if line.startswith("| ") and "`" in (cells := line.split("|"))[2]
+]
+
+
+def test_each_fault_of_the_page_can_be_planted_as_it_says() -> None:
+    """On a stand-in of its own: they would meet each other."""
+    assert len(TRIED) > 15
+    settings = Settings(boot_s=0.01, shutdown_s=0.01, hosts=(HostRig(), SHARED_HOST))
+    with start_in_thread(settings) as vcenter, httpx.Client(base_url=f"{vcenter.drive_url}/_drive/") as drive:
+        for path, body in TRIED:
+            if path.endswith("/power"):
+                drive.post(path, json={"do": "on"})
+            (wanted,) = re.findall(r"^`(\{.*?\})`", body)
+            answer = drive.post(path, json=json.loads(wanted))
+            assert answer.status_code == 200, (path, answer.text)
+            if path in ("host", "away"):
+                drive.post(
+                    path, json={"connection": "connected", "maintenance": False} if path == "host" else {"how": "up"}
+                )
+        drive.delete("chaos")

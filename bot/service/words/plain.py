@@ -86,7 +86,7 @@ def _visible(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in visible(text))
 
 
-def not_known(typed: str, names: Iterable[str]) -> str:
+def not_known(typed: str, names: Iterable[str], command: str = "/gpu") -> str:
     """Why nobody can be meant by ``--as``, and who could be."""
     asked, known = _name(typed), sorted(_name(name) for name in names)
     near = nearest(asked, known)
@@ -96,7 +96,8 @@ def not_known(typed: str, names: Iterable[str]) -> str:
         if asked
         else "Say who it is: --as NAME."
     )
-    return f"{first} I know: {some or 'nobody yet'}. Somebody is known after their first word in Slack."
+    known_by = f"Somebody is known after their first word in Slack: `{command} status` from them is enough, then this line again."
+    return f"{first} I know: {some or 'nobody yet'}. {known_by}"
 
 
 def _name(text: str) -> str:
