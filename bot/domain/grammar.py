@@ -29,7 +29,7 @@ LONGEST_RUN = 12
 """Words of the longest phrase of time that is looked for."""
 LONGEST_LINE = 100
 """Words before `because` that are looked at; nobody means more, and a person waits for the answer."""
-_BECAUSE = re.compile(r"(?:^|\s)because(?:\s|:|$)", re.IGNORECASE)
+_BECAUSE = re.compile(r"(?:^|\s)because(?:\s+of(?!\s+course\b))?(?:\s|:|$)", re.IGNORECASE)
 _WORDS = re.compile(r'"[^"]*"|“[^”]*”|\S+')
 _COUNT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?")
 _TIMES = re.compile(r"([0-9]+)[x×]", re.IGNORECASE)
@@ -124,7 +124,8 @@ def _beginnings(verbs: tuple[str, ...]) -> tuple[tuple[str, re.Pattern[str]], ..
 
 
 def split_because(text: str) -> tuple[str, str]:
-    """The words before `because`, and the reason after it, verbatim except for blanks around it; one of which nothing is seen is none."""
+    """The words before `because` (or `because of`), and the reason after it, verbatim except for blanks around it; one of which nothing is
+    seen is none."""
     found = _BECAUSE.search(text)
     if found is None:
         return text, ""

@@ -210,6 +210,9 @@ def test_out_of_the_pool_after_it_was_given_back_it_is_not_said_to_stay() -> Non
     scene = w.scene(w.RETURNING, w.lease())
     cards = [replace(w.cards()[name], aside=w.RESTED) for name in ("T4-1", "T4-2")]
     said = w.text(words.drained(scene, cards))
+    assert said.startswith("T4-1 and T4-2 are lent to nobody else from now on."), "they do not rest yet"
+    free = [replace(w.cards()["T4-3"], aside=w.RESTED)]
+    assert w.text(words.drained(w.scene(), free)).startswith("T4-3 rests and is lent to nobody from now on.")
     assert "T4-2 was given back, and comes out of vm-python first." in said
     assert "T4-1 stays with ada and rests when given back" in said
 

@@ -185,7 +185,9 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
     return say(
         head(
             slots_of(c.name for c in cards),
-            f" {'rest' if many else 'rests'} and {'are' if many else 'is'} lent to nobody from now on.",
+            f" {'are' if many else 'is'} lent to nobody else from now on."
+            if has_one
+            else f" {'rest' if many else 'rests'} and {'are' if many else 'is'} lent to nobody from now on.",
         ),
         ln(f"All of {host}, also cards that I see there later.") if host else None,
         because(reason, "Public reason: "),
@@ -193,7 +195,7 @@ def drained(scene: Scene, cards: Sequence[Card]) -> Reply:
             slots_of(c.name for c in lent),
             f" {'stay' if len(lent) > 1 else 'stays'} with ",
             holders,
-            " and rests when given back. Nothing is taken out now.",
+            f" and {'rest' if len(lent) > 1 else 'rests'} when given back. Nothing is taken out now.",
         )
         if lent
         else None,

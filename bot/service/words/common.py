@@ -47,6 +47,9 @@ Part = Span | Sequence["Part"] | None
 SAID_MOST = 200
 """Characters of a person's text that one message repeats."""
 
+SENTENCE, MAX_WORD = 80, 30
+"""Characters: what is shown of a text from so many on is cut between words, if the one that is left out whole is no longer than that."""
+
 LABEL_MOST = 75
 """Characters of a button's label (Slack's limit)."""
 
@@ -71,9 +74,12 @@ class Scene:
 
 
 def ln(*parts: Part) -> LineOf:
-    """One line of spans; groups are opened, ``None`` and "" left out, neighbouring strings joined."""
+    """One line of spans; groups are opened, ``None`` and "" left out, neighbouring strings joined. A full stop behind what somebody said is
+    left out where that ends in one, or was cut."""
     out: list[Span] = []
     for span in _flat(parts):
+        if isinstance(span, str) and span.startswith(".") and out and isinstance(out[-1], Said) and _ends(out[-1].text):
+            span = span[1:]
         if isinstance(span, str) and out and isinstance(out[-1], str):
             out[-1] += span
         elif span != "":
@@ -188,8 +194,11 @@ def tidy(text: str, most: int = 60) -> str:
 
 
 def said(text: str, most: int = SAID_MOST) -> Said:
-    """A person's words (or a reason given by the rules), on one line, shortened."""
-    return Said(tidy(text, most))
+    """A person's words (or a reason given by the rules), on one line, shortened: between words, where it has some."""
+    short = tidy(text, most)
+    cut = short.endswith("…") and most >= SENTENCE and not text.rstrip().endswith("…")
+    kept = short[:-1].rpartition(" ")[0].rstrip(" ,;:") if cut else ""
+    return Said(f"{kept}…" if kept and len(kept) > most - MAX_WORD else short)
 
 
 def because(text: str, lead: str = "Reason: ") -> LineOf | None:
@@ -197,16 +206,17 @@ def because(text: str, lead: str = "Reason: ") -> LineOf | None:
     if not text.strip():
         return None
     clean = text.strip()
-    return ln(lead, said(clean if lead else clean[0].upper() + clean[1:]), _dot(text))
+    return ln(lead, said(clean if lead else clean[0].upper() + clean[1:]), ".")
 
 
 def why_tail(text: str) -> list[Part]:
     """``: reason`` to end a first line with, or only the full stop."""
-    return [": ", said(text, 160), _dot(text)] if text.strip() else ["."]
+    return [": ", said(text, 160), "."] if text.strip() else ["."]
 
 
-def _dot(text: str) -> str:
-    return "" if text.rstrip().endswith((".", "!", "?", "…")) else "."
+def _ends(text: str) -> bool:
+    """Whether a sentence is over with it."""
+    return text.endswith((".", "!", "?", "…"))
 
 
 def by_number(name: str) -> tuple[str, int, int, str]:
