@@ -83,7 +83,8 @@ class History:
         self.clones = 0
         self.renamed = 0
         self.homes: dict[str, str] = {}  # machine -> the host that it was on before it was moved
-        self.acts: dict[str, Callable[[int, int], object]] = {name: getattr(self, f"do_{name}") for name in WORDS}
+        methods = {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+        self.acts: dict[str, Callable[[int, int], object]] = methods
 
     def open(self, opening: int) -> None:
         """How it stands when the history begins: who has a card already, and who waits."""
@@ -115,7 +116,12 @@ class History:
         return [s for s in sight.slots() if sight.there(s, uuid) and s not in held]
 
     def play(self, steps: Sequence[Step], opening: int = 0) -> None:
-        """All of them, and the rest."""
+        """All of them, and the rest.
+
+        :raises ValueError: there is no such step: a history without it would look as if nothing could go wrong
+        """
+        if unknown := {word for word, _, _ in steps} - set(self.acts):
+            raise ValueError(f"no such steps: {', '.join(sorted(unknown))}")
         self.open(opening)
         for n, (word, a, b) in enumerate(steps):
             try:

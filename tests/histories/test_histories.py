@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.histories import tally
+from tests.histories.play import History
 from tests.histories.runs import many, play_direct, play_over_tls
 
 HISTORIES = int(os.environ.get("HISTORIES") or 2000)
@@ -68,3 +70,8 @@ def test_histories_on_the_model(record_property: Record, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, max(1, HISTORIES * 3 // 1000) + 1))
 def test_histories_over_tls(record_property: Record, seed: int) -> None:
     count(record_property, play_over_tls, TLS_CHUNK, seed)
+
+
+def test_a_step_that_nobody_knows_is_no_history() -> None:
+    with pytest.raises(ValueError, match="no such steps: wiat"):
+        History.play(SimpleNamespace(acts={"wait": None}), [("wait", 0, 0), ("wiat", 0, 0)])  # type: ignore[arg-type]
