@@ -105,6 +105,7 @@ class Card:
     ecc: bool | None = None  # its ECC mode when first seen in a guest: how it should be
     mig: bool | None = None  # its MIG mode when first seen
     ids: str = ""  # vendor:device, as last seen
+    memory_mb: int = 0  # MiB of its memory, as last told by its host; 0: not known
     label: str = ""  # of a dynamic card: what its host's admin called it
     profiles: tuple[tuple[str, int], ...] = ()  # of a vGPU card: what it may be cut into, and how many of each
     consolidates: bool = False  # of a vGPU card: its host fills one card before the next; else it spreads
@@ -581,6 +582,7 @@ class SeenCard:
     label: str = ""  # what its host's admin called it, for Dynamic DirectPath I/O
     profiles: tuple[str, ...] = ()  # of a vGPU card: names of what its host offers of it
     trouble: str = ""  # why it cannot be given though it is there, in words
+    memory_mb: int = 0  # MiB of its memory; 0: its host does not tell
 
 
 @dataclass(frozen=True)

@@ -248,6 +248,7 @@ def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
         label=seen.label if seen.mode is Mode.DYNAMIC else "",
         profiles=lendable(seen.profiles, policy.vgpu_counts, policy.vgpu_profiles) if seen.mode is Mode.VGPU else (),
         consolidates=host.consolidates,
+        memory_mb=seen.memory_mb or card.memory_mb,
     )
 
 

@@ -10,7 +10,18 @@ import pytest
 from bot.domain import pool, queue, slots, strangers
 from bot.domain.draft import Draft
 from bot.domain.errors import TooMany, UnknownKind
-from bot.domain.model import LeaseState, Length, Mode, MoveState, Power, Request, RequestState, SeenCard
+from bot.domain.model import (
+    Card,
+    LeaseState,
+    Length,
+    Mode,
+    MoveState,
+    Power,
+    Request,
+    RequestState,
+    SeenCard,
+    SeenHost,
+)
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from bot.domain.promises import promise
@@ -395,3 +406,11 @@ def test_a_reserved_card_that_loses_its_label_is_changed_taken_as_it_is_or_given
         assert world.acts("vm-python").count("shutdown") == 1 and not world.told(NewsKind.CARD_CHANGED)
     else:
         assert world.lease(label).state is LeaseState.ENDED and "shutdown" not in world.acts("vm-python")
+
+
+def test_a_cards_size_is_kept_when_its_host_does_not_tell_it() -> None:
+    card = Card("T4-1", "lab", "host-1", "esx-01", "0000:3b:00.0", "T4")
+    host = SeenHost("lab", "host-1", "esx-01", True, False)
+    for told, kept in ((16 << 10, 16 << 10), (0, 16 << 10)):
+        card = pool.as_seen(card, host, SeenCard(card.pci, "10de:1eb8", "Tesla T4", True, memory_mb=told), Policy())
+        assert card.memory_mb == kept

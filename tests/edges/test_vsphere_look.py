@@ -51,6 +51,11 @@ def test_the_first_look_of_a_login_costs_little_more(bench: Bench) -> None:
     assert sum(sum(calls.values()) for calls in users.values()) <= 9
 
 
+def test_the_size_of_a_card_is_told() -> None:
+    with stand_in(QUICK) as one:
+        assert {card.memory_mb for card in one.lab.look().hosts[0].cards} == {16 << 10}
+
+
 def test_a_small_page_size_loses_nobody() -> None:
     with stand_in(replace(QUICK, extra_vms=20, page_size=7)) as small:
         seen = small.lab.look()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain import mmio
 from bot.domain.model import CallKind, FixedCard
 from bot.edges.vsphere import change, pci
 from bot.edges.vsphere.client import LostReplyError
@@ -138,7 +139,7 @@ def test_memory_is_given_back_in_one_spec_and_only_with_the_last_device() -> Non
 
 @pytest.mark.parametrize(("total", "gb"), [(16, 32), (32, 64), (48, 128), (64, 128), (1, 2), (17, 64)])
 def test_the_mmio_window_is_a_power_of_two_above_the_cards_memory(total: int, gb: int) -> None:
-    assert change.mmio_gb(total) == gb
+    assert mmio.window(total) == gb
 
 
 def test_settled_means_that_nothing_would_be_sent() -> None:

@@ -54,7 +54,7 @@ def lines(reply: Reply) -> list[str]:
 
 def shell(reply: Reply) -> list[str]:
     """What an admin pastes."""
-    return [s.text for line in reply.lines for s in line if isinstance(s, Code) and line[0] in ("or ", "PowerCLI: ")]
+    return [line[0].text for line in reply.lines if len(line) == 1 and isinstance(line[0], Code)]
 
 
 @pytest.mark.parametrize("policy", [HANDS, WATCH, w.POLICY], ids=["hands", "watch", "act"])
@@ -80,8 +80,8 @@ def test_clicks_and_commands_name_the_card_and_its_address() -> None:
         "Power > Power Off, as its owner agreed",
     ):
         assert click in said
-    assert "govc device.pci.add -vm vm-r 0000:86:00.0" in shell(reply)
-    assert "govc vm.change -vm vm-r -memory-pin=true" in shell(reply)
+    assert "govc device.pci.add -vm.uuid uuid-r 0000:86:00.0" in shell(reply)
+    assert "govc vm.change -vm.uuid uuid-r -memory-pin=true" in shell(reply)
     assert shell(reply)[0] == "$vm = Get-VM | ? {$_.ExtensionData.Config.InstanceUuid -eq 'uuid-r'}"
     assert "Power Off" not in w.text(
         told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)), books=w.books(w.MOVING))
@@ -130,7 +130,7 @@ def test_where_a_card_was_before_its_host_was_restarted_comes_off_too(work: Work
             f"{ADDS}(New-Object VMware.Vim.VirtualPCIPassthroughDynamicBackingInfo -Property @{{DeviceName=''; AllowedDevice=@("
             "New-Object VMware.Vim.VirtualPCIPassthroughAllowedDevice -Property @{VendorId=4318; DeviceId=7864}); CustomLabel='t4-pool'})})}})}))",
         ),
-        (Mode.VGPU, "NVIDIA GRID vGPU, profile T4", "govc gpu.vm.add -vm vm-r -profile T4"),
+        (Mode.VGPU, "NVIDIA GRID vGPU, profile T4", "govc gpu.vm.add -vm.uuid uuid-r -profile T4"),
         (
             Mode.VGPU,
             "NVIDIA GRID vGPU, profile T4",
@@ -165,20 +165,62 @@ def test_devices_that_name_no_card_come_out_by_powercli_as_many_as_are_taken() -
 
 @pytest.mark.parametrize("name", ["x'; rm -rf ~; '", "$(reboot)", "-force", "a`b`", "‘x’", "vm r"])
 def test_a_name_never_becomes_a_command(name: str) -> None:
-    """PowerShell finds the machine by its id; a name is one quoted word."""
-    import shlex
-
+    """Both shells find the machine by its id: no command has the name."""
     reply = told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)), machine=replace(w.R, name=name, uuid="5-'x"))
-    for line in shell(reply):
-        if line.startswith("govc "):
-            found = shlex.split(line)
-            assert (
-                name in found
-                and found[0] == "govc"
-                and (name[0] != "-" or found[found.index(name) - 1] in ("--", "-vm"))
-            )
-        else:
-            assert (name not in line and "5-x" in line) or "$vm" in line
+    pasted = shell(reply)
+    assert len(pasted) > 8
+    for line in pasted:
+        assert name not in line and ("5-x" in line or "$vm" in line)
+
+
+def of_size(count: int, memory_mb: int) -> Reply:
+    """Of a machine that gets so many equal cards."""
+    names = tuple(f"T4-{n}" for n in range(1, count + 1))
+    lease = replace(w.MOVING, slots=names)
+    known = {n: replace(c, memory_mb=memory_mb) for n, c in w.cards().items()}
+    wishes = tuple(Wish(Work.PUT, lease.label, n) for n in names)
+    move = w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN), wishes=wishes)
+    return told(move, books=replace(w.books(lease), cards=known))
+
+
+@pytest.mark.parametrize(("count", "gb"), [(1, 0), (2, 64), (3, 128), (4, 128)])
+def test_the_window_that_its_cards_need_is_named_and_set_by_what_is_pasted(count: int, gb: int) -> None:
+    """The number that the driver would set: from the same rule, by the sizes that their host tells. A larger one is left."""
+    reply = of_size(count, 16 << 10)
+    clicks, pasted = w.text(reply), "\n".join(shell(reply))
+    assert ("64bitMMIOSizeGB" in clicks) is bool(gb) and "at least 64" not in clicks
+    if gb:
+        assert f"pciPassthru.64bitMMIOSizeGB {gb}, or more if it is more already" in clicks
+        assert f"-e pciPassthru.use64bitMMIO=TRUE -e pciPassthru.64bitMMIOSizeGB={gb}" in pasted
+        assert f".Value -lt {gb})" in pasted and f"-Name pciPassthru.64bitMMIOSizeGB -Value {gb}}}" in pasted
+    assert "at least 64 (128 above 32 GB" in w.text(of_size(count, 0)), "no size is guessed"
+
+
+def test_cards_that_stay_in_count_and_keep_the_memory_locked() -> None:
+    before = replace(w.R, lock_before=False)
+    stays = w.lease("7", slots=("T4-1", "T4-2"), state=LeaseState.ACTIVE, machine=w.R)
+    known = {n: replace(c, memory_mb=16 << 10) for n, c in w.cards().items()}
+    books = replace(w.books(w.MOVING, stays), cards=known)
+    said = w.text(told(w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN)), books=books, machine=before))
+    assert "64bitMMIOSizeGB 128, or more" in said, "three cards in all"
+    back = replace(w.MOVING, state=LeaseState.RETURNING)
+    move = w.move(MoveState.STOPPING, call=call(CallKind.SHUTDOWN), wishes=(Wish(Work.TAKE, back.label, "T4-3"),))
+    for there, unlocks in (((back, stays), False), ((back,), True)):
+        said = w.text(told(move, books=replace(w.books(*there), cards=known), machine=before))
+        assert ("-memory-pin=false" in said) is unlocks
+
+
+def test_clicks_and_each_shell_are_a_block_of_their_own_that_waits_until_it_is_off() -> None:
+    said = lines(of_size(3, 16 << 10))
+    power, go = said.index("Or all of it in PowerCLI:"), said.index("Or all of it in govc:")
+    assert not [x for x in said[:power] if "govc" in x or "$vm" in x] and said.index("Power > Power On.") < power < go
+    assert said[power + 1].startswith("$vm = ") and not [x for x in said[power + 1 : go] if "govc" in x]
+    for block, shut, wait, change, on in (
+        (said[power + 1 : go], "Shutdown-VMGuest", "while (", "Add-PassthroughDevice", "Start-VM"),
+        (said[go + 1 :], "vm.power -s", "until govc vm.info", "device.pci.add", "vm.power -on"),
+    ):
+        order = [next(i for i, x in enumerate(block) if part in x) for part in (shut, wait, change, on)]
+        assert order == sorted(order)
 
 
 def test_it_stays_on_when_its_time_is_over_and_nobody_came() -> None:

@@ -13,20 +13,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.domain import mmio
+from bot.domain.mmio import MMIO_GB, USE_MMIO
 from bot.domain.model import Assignment, DynamicCard, FixedCard, Unplaced, Vgpu
-from bot.domain.vgpu import gigabytes
 from bot.edges.vsphere import pci
 from bot.edges.vsphere.client import Client
 from bot.edges.vsphere.hosts import HostRow
-from bot.edges.vsphere.machines import MMIO_GB, USE_MMIO, Vm
+from bot.edges.vsphere.machines import Vm
 from bot.edges.vsphere.offers import Offer
 from bot.edges.vsphere.vmomi import DataObject, DynamicBacking, FixedBacking, PciDevice, Ref, VgpuBacking, support, vim
 from bot.service.ports import Again, LabStep, NeedsPerson
 
 AGAIN = timedelta(seconds=15)
-SMALL_GB = 16  # memory of cards up to which the 64-bit MMIO keys are left alone
-COMPUTE_GB = 64  # least 64-bit MMIO window of a compute vGPU, by NVIDIA's notes
-COMPUTE = re.compile(r"-\d+c(me)?$")
 IDS = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})")
 
 SPEC_FIELDS = frozenset(
@@ -286,33 +284,18 @@ def mmio_options(vm: Vm, devices: Iterable[Assignment], host: HostRow) -> list[D
 
 def mmio_need(devices: Iterable[Assignment], host: HostRow) -> int:
     """GB of 64-bit MMIO window that a machine with these devices wants; 0: none, or not known."""
-    total, least = 0, 0
-    for one in devices:
-        size = _memory_of(one, host)
-        if size is None:
-            return 0
-        total += size
-        if isinstance(one, Vgpu) and COMPUTE.search(one.profile.lower()):
-            least = COMPUTE_GB
-    total = -(-total // 1024)
-    return max(least, mmio_gb(total) if total > SMALL_GB else 0)
+    return mmio.need((one, _memory_of(one, host)) for one in devices) or 0
 
 
-def _memory_of(one: Assignment, host: HostRow) -> int | None:
-    """MiB of a device's memory; None: the host does not tell."""
+def _memory_of(one: Assignment, host: HostRow) -> int:
+    """MiB of a device's whole card; 0: the host does not tell, or its profile does."""
     match one:
         case FixedCard(address):
-            return host.card_mb.get(address)
+            return host.card_mb.get(address, 0)
         case DynamicCard(ids, label):
-            return max((host.card_mb[c.pci] for c in host.dynamic(ids, label) if c.pci in host.card_mb), default=None)
-        case Vgpu(profile):
-            size = gigabytes(profile)
-            return size * 1024 if size is not None else None
-
-
-def mmio_gb(total: int) -> int:
-    """Window for cards of ``total`` GB together: rounded up to a power of two, and one power higher."""
-    return 2 * (1 << max(0, total - 1).bit_length())
+            return max((host.card_mb.get(c.pci, 0) for c in host.dynamic(ids, label)), default=0)
+        case Vgpu():
+            return 0
 
 
 # ---- the choke point ------------------------------------------------------------------------------------------------

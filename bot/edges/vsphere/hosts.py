@@ -148,8 +148,9 @@ class _Found:
             )
             active = False
         return SeenCard(
-            self.pci, self.ids, self.name, active, mode, self.label, profiles if mode is Mode.VGPU else (), trouble
-        )
+            self.pci, self.ids, self.name, active, mode, self.label, profiles if mode is Mode.VGPU else (), trouble,
+            memory_mb=int(getattr(self._graphics, "memorySizeInKB", 0) or 0) >> 10,
+        )  # fmt: skip
 
     def _unpassed(self) -> str:
         if self.passes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.domain.mmio import MMIO_GB, USE_MMIO
 from bot.domain.model import DynamicCard, Power, Unplaced, Vgpu
 from bot.edges.vsphere import pci
 from bot.edges.vsphere.client import Row
@@ -37,7 +38,6 @@ TASK_PATHS = ("info.state", "info.descriptionId", "info.progress", "info.reason"
 """What is asked of the tasks of a VM."""
 
 POWERS = {"poweredOn": Power.ON, "poweredOff": Power.OFF, "suspended": Power.SUSPENDED}
-USE_MMIO, MMIO_GB = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
 
 
 @dataclass(frozen=True)

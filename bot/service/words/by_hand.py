@@ -11,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bot.domain import slots
+from bot.domain import mmio, slots
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     Assignment,
@@ -37,7 +37,7 @@ from bot.service.words.moves import what_goes
 from bot.service.words.telling import Telling
 
 SHOWN = 4
-"""Devices of one restart that are spelt out; with more, the lines are for the first ones and the rest are counted."""
+"""Devices of one restart that are spelt out as clicks; with more, the rest are counted. What is pasted is for all."""
 
 
 def by_hand(t: Telling) -> Reply:
@@ -177,20 +177,14 @@ def _steps(t: Telling, move: Move) -> list[LineOf]:
         put_in = [w for w in move.wishes if w.work is Work.PUT and _seen(move, "put", w)]
         puts, takes = [], put_in if move.call is None or not _on_ahead(move) else []
     lines: list[LineOf] = [_where(t, puts, takes)]
-    if t.machine is not None:
-        lines.append(_shell(f"$vm = {_find(t.machine)}"))
     lines += [ln(f"✅ {t.vm} is off.")] if off else _shut(t, move)
     lines += _marks(t, move)
     if puts or takes:
         lines += _change(t, puts, takes)
-    if (move.was_on is False or found_off) and not move.wants_on:
-        lines.append(ln(f"Leave {t.vm} off, as it was found."))
-    else:
-        lines += [
-            ln(Bold("Power > Power On"), "."),
-            _shell("Start-VM $vm"),
-            _shell(f"govc vm.power -on {_last_word(t)}"),
-        ]
+    stays_off = (move.was_on is False or found_off) and not move.wants_on
+    lines.append(ln(f"Leave {t.vm} off, as it was found.") if stays_off else ln(Bold("Power > Power On"), "."))
+    if t.machine is not None:
+        lines += _pasted(t.machine, _commands(t, puts, takes), off=off, stays_off=stays_off)
     return lines
 
 
@@ -239,8 +233,6 @@ def _shut(t: Telling, move: Move) -> list[LineOf]:
     wait = span_of(t.policy.guest_shutdown)
     return [
         ln(Bold("Power > Shut Down Guest OS"), "; its owner may do it from inside too."),
-        _shell("Shutdown-VMGuest -VM $vm -Confirm:$false"),
-        _shell(f"govc vm.power -s {_last_word(t)}"),
         *([ln(f"Still on {wait} later: ", Bold("Power > Power Off"), ", as its owner agreed.")] if hard else []),
     ]
 
@@ -259,17 +251,43 @@ def _change(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[Lin
             )
         )
     lines += _devices(t, puts, "Add New Device > PCI Device: ")
-    m, memory = t.machine, ""
+    m = t.machine
     if puts:
         lines.append(ln("• Memory: Reserve all guest memory (All locked) on"))
-        lines.append(_wide())
-        memory = "$true"
-    elif takes and m is not None and m.lock_before is False:
+        lines += _wide(_window(t, puts, takes))
+    elif m is not None and _unlocks(t, takes):
         back = f", Reservation {m.reservation_before} MB" if m.reservation_before is not None else ""
         lines.append(ln(f"• Memory, if no card stays in: Reserve all guest memory off{back}, as it was before"))
-        memory = "$false"
-    lines += [_shell(line) for line in _commands(t, puts, takes, memory)]
     return lines
+
+
+def _after(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[Wish]:
+    """What is in the machine once it is done, as far as the books know."""
+    gone = {w.slot for w in takes}
+    there = [x for x in t.books.leases.values() if t.machine is not None and x.machine == t.machine.uuid]
+    stay = [Wish(Work.PUT, x.label, s) for x in there if x.state in IN for s in x.slots if s not in gone]
+    asked = {w.slot for w in puts}
+    return [*puts, *(w for w in stay if w.slot not in asked)]
+
+
+IN = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
+"""States of what is in its machine, or goes in just now."""
+
+
+def _unlocks(t: Telling, takes: Sequence[Wish]) -> bool:
+    """Whether the memory goes back to as it was: never while any card stays in, or the machine does not start."""
+    return bool(takes) and t.machine is not None and t.machine.lock_before is False and not _after(t, (), takes)
+
+
+def _window(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> int | None:
+    """GB of 64-bit MMIO window, as the driver would set it; 0: none is needed; None: a card's size is not known."""
+    found = []
+    for wish in _after(t, puts, takes):
+        one = _assignment(t.books, wish)
+        if one is None:
+            return None
+        found.append((one, t.books.cards[slots.card_name(wish.slot)].memory_mb))
+    return mmio.need(found)
 
 
 def _old(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[tuple[str, SlotId]]:
@@ -278,17 +296,15 @@ def _old(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> list[tuple[
     return [(pci, w.slot) for w in wishes for pci in stale(cards.values(), t.books.card(w.slot))][:SHOWN]
 
 
-def _wide() -> LineOf:
-    """What the bot would set by itself where it is needed; how large cards are, the driver alone knows."""
-    return ln(
-        "• If its cards have more than 16 GB together, or it gets a vGPU of series C, ",
-        Bold("VM Options > Advanced > Configuration Parameters"),
-        ": ",
-        Code("pciPassthru.use64bitMMIO"),
-        " TRUE, ",
-        Code("pciPassthru.64bitMMIOSizeGB"),
-        " at least 64 (128 above 32 GB, 256 above 64 GB)",
-    )
+def _wide(gb: int | None) -> list[LineOf]:
+    """What the bot would set by itself where it is needed."""
+    keys: list[Part] = [
+        Bold("VM Options > Advanced > Configuration Parameters"), ": ", Code(mmio.USE_MMIO), " TRUE, ", Code(mmio.MMIO_GB),
+    ]  # fmt: skip
+    if gb is None:
+        sizes = " at least 64 (128 above 32 GB, 256 above 64 GB)"
+        return [ln("• If its cards have more than 16 GB together, or it gets a vGPU of series C, ", keys, sizes)]
+    return [ln("• ", keys, f" {gb}, or more if it is more already")] if gb else []
 
 
 def _devices(t: Telling, wishes: Sequence[Wish], verb: str) -> list[LineOf]:
@@ -322,30 +338,68 @@ def _assignment(books: Books, wish: Wish) -> Assignment | None:
 # ---- the same for a shell ------------------------------------------------------------------------------------------
 
 
-def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish], memory: str) -> list[str]:
-    """PowerCLI for all of it, by its cmdlets where there are any; then govc for all that it has commands for."""
+def _commands(t: Telling, puts: Sequence[Wish], takes: Sequence[Wish]) -> tuple[list[str], list[str] | None]:
+    """The change for PowerCLI, by its cmdlets where there are any; and for govc. None: govc has no command for these cards."""
     power, go = [], []
-    out = [_assignment(t.books, w) for w in takes[:SHOWN]]
-    into = [_assignment(t.books, w) for w in puts[:SHOWN]]
+    by = _govc(t.machine) if t.machine is not None else ""
+    out = [_assignment(t.books, w) for w in takes]
+    into = [_assignment(t.books, w) for w in puts]
     out += [FixedCard(pci) for pci, _ in _old(t, puts, takes)]
     if pci := [a.pci for a in out if isinstance(a, FixedCard)]:
         where = f"? {{$_.ExtensionData.Backing.Id -in {_list(pci)}}}"
         power.append(f"Get-PassthroughDevice -VM $vm | {where} | Remove-PassthroughDevice -Confirm:$false")
+    if out:
+        go.append(f"govc device.info {by} 'pcipassthrough-*'")
+        go.append(f"govc device.remove {by} NAME # as the line before shows it")
     if pci := [a.pci for a in into if isinstance(a, FixedCard)]:
         where = f"? {{$_.ExtensionData.PciDevice.Id -in {_list(pci)}}}"
         each = "% {Add-PassthroughDevice -VM $vm -PassthroughDevice $_}"
         power.append(f"Get-PassthroughDevice -VMHost $vm.VMHost -Type Pci | {where} | {each}")
-        go.append(f"govc device.pci.add -vm {_name(t)} {' '.join(pci)}")
+        go.append(f"govc device.pci.add {by} {' '.join(pci)}")
     power += _by_spec(out, into)
-    go += [f"govc gpu.vm.add -vm {_name(t)} -profile {shlex.quote(a.profile)}" for a in into if isinstance(a, Vgpu)]
-    if out:
-        go.append(f"govc device.info -vm {_name(t)} 'pcipassthrough-*'")
-        go.append(f"govc device.remove -vm {_name(t)} NAME # as the line before shows it")
-    if memory:
-        spec = f"New-Object VMware.Vim.VirtualMachineConfigSpec -Property @{{MemoryReservationLockedToMax={memory}}}"
+    go += [f"govc gpu.vm.add {by} -profile {shlex.quote(a.profile)}" for a in into if isinstance(a, Vgpu)]
+    if puts or _unlocks(t, takes):
+        lock = "true" if puts else "false"
+        spec = f"New-Object VMware.Vim.VirtualMachineConfigSpec -Property @{{MemoryReservationLockedToMax=${lock}}}"
         power.append(f"$vm.ExtensionData.ReconfigVM(({spec}))")
-        go.append(f"govc vm.change -vm {_name(t)} -memory-pin={memory.lstrip('$')}")
-    return [*power, *go]
+        go.append(f"govc vm.change {by} -memory-pin={lock}")
+    if puts and (gb := _window(t, puts, takes)):
+        new = "New-AdvancedSetting -Entity $vm -Force -Confirm:$false"
+        power.append(f"{new} -Name {mmio.USE_MMIO} -Value TRUE")
+        size = f"[int](Get-AdvancedSetting -Entity $vm -Name {mmio.MMIO_GB}).Value"
+        power.append(f"if ({size} -lt {gb}) {{{new} -Name {mmio.MMIO_GB} -Value {gb}}}")
+        go.append(f"govc vm.change {by} -e {mmio.USE_MMIO}=TRUE -e {mmio.MMIO_GB}={gb}")
+    return power, None if any(isinstance(a, DynamicCard) for a in into) else go
+
+
+def _pasted(m: Machine, change: tuple[list[str], list[str] | None], *, off: bool, stays_off: bool) -> list[LineOf]:
+    """All of it once more for each shell, as one block: found by its id, and waiting until it is off."""
+    power, go = change
+    by = _govc(m)
+    blocks = {"PowerCLI": [f"$vm = {_find(m)}"], "govc": []}
+    if not off:
+        waits = "while ((Get-VM -Id $vm.Id).PowerState -ne 'PoweredOff') {Start-Sleep 5}"
+        blocks["PowerCLI"] += ["Shutdown-VMGuest -VM $vm -Confirm:$false", waits]
+        blocks["govc"] += [f"govc vm.power -s {by}", f"until govc vm.info {by} | grep -q poweredOff; do sleep 5; done"]
+    blocks["PowerCLI"] += power + ([] if stays_off else ["Start-VM $vm"])
+    blocks["govc"] += (go or []) + ([] if stays_off else [f"govc vm.power -on {by}"])
+    if go is None:
+        del blocks["govc"]  # half of it would start the machine without its cards
+    if off and stays_off and not power:
+        return []
+    lines: list[LineOf] = []
+    for shell, block in blocks.items():
+        lines += [ln(f"Or all of it in {shell}:"), *(ln(Code(line)) for line in block)] if block else []
+    return lines
+
+
+def _govc(m: Machine) -> str:
+    """How govc finds it: names are not unique, and a name is never part of a command."""
+    return f"-vm.uuid {_uuid(m)}"
+
+
+def _uuid(m: Machine) -> str:
+    return "".join(c for c in m.uuid if c.isalnum() or c == "-")
 
 
 def _by_spec(out: Sequence[Assignment | None], into: Sequence[Assignment | None]) -> list[str]:
@@ -402,20 +456,4 @@ def _list(words: Iterable[str]) -> str:
 
 
 def _find(machine: Machine) -> str:
-    uuid = "".join(c for c in machine.uuid if c.isalnum() or c == "-")
-    return f"Get-VM | ? {{$_.ExtensionData.Config.InstanceUuid -eq '{uuid}'}}"
-
-
-def _name(t: Telling) -> str:
-    return shlex.quote(tidy(t.vm, 200))
-
-
-def _last_word(t: Telling) -> str:
-    """The name where a command could take it for an option."""
-    name = _name(t)
-    return f"-- {name}" if name.lstrip("'").startswith("-") else name
-
-
-def _shell(line: str) -> LineOf:
-    """One line to paste, under the shell that it is for."""
-    return ln("or " if line.startswith("govc ") else "PowerCLI: ", Code(line))
+    return f"Get-VM | ? {{$_.ExtensionData.Config.InstanceUuid -eq '{_uuid(machine)}'}}"
