@@ -21,8 +21,9 @@ from bot.local.demo import processes
 from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
-from bot.local.demo.stage import Stage, Unmet
+from bot.local.demo.stage import Stage, Unmet, kept
 from bot.local.demo.stories import DAY, IDLE, ONE, STORIES, TAKE_BACK, Story
+from bot.local.demo.stories.seen import SHORT
 
 LINE = [sys.executable, "-m", "bot.cli", "demo"]
 
@@ -180,6 +181,12 @@ def test_a_transcript_that_is_not_the_storys_is_seen() -> None:
     page = "## A story\n\n```\nMon 19:02  ada types  /gpu mine\n  │ …\n  │ one (it was off for 9 min)\n{}\n```\n"
     assert _not_there(page.format("  │ two"), said) == []
     assert _not_there(page.format("  │ three"), said) == ["  │ three"]
+
+
+def test_what_is_left_out_of_a_message_is_marked() -> None:
+    text = "T4-1 went to ada\nAgreed by ada.\nWhy: ada asked.\n✅ vm-r asked\n✅ vm-r off today 09:03\n✅ in\n✅ works"
+    short = kept(text, lambda line: line.startswith("T4-1") or bool(SHORT.search(line)))
+    assert short.splitlines() == ["T4-1 went to ada", "…", "Why: ada asked.", "…", "✅ vm-r off today 09:03", "…"]
 
 
 def test_the_line_for_another_terminal_names_settings_and_clock(tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ MARGIN, QUOTE = " " * 11, "│ "
 """Before what is seen and expected; before each line that somebody reads."""
 
 
+def kept(text: str, wanted: Callable[[str], bool]) -> str:
+    """The lines of a text that are wanted, with "…" where others are left out."""
+    lines = ["…" if not wanted(line) else line for line in text.splitlines()]
+    return "\n".join(line for i, line in enumerate(lines) if line != "…" or i == 0 or lines[i - 1] != "…")
+
+
 class Unmet(Exception):
     """An expectation did not hold."""
 
@@ -47,7 +53,7 @@ class Stage:
         self.rig, self.clock, self.out, self.spoil = rig, clock, out, spoil
         self.slack = Drive(rig.slack["url"])
         self.met: list[str] = []
-        self._shown: set[str] = set()  # direct messages that the transcript has
+        self._shown: set[tuple[str, str]] = set()  # direct messages that the transcript has
 
     # ---- people
 
@@ -188,23 +194,27 @@ class Stage:
         """Print the newest direct message to somebody that has some words."""
         self._written(who, next(m for m in reversed(self._dms(who)) if part in self.plain(m["text"])))
 
-    def show_new_dm(self, who: str, *parts: str) -> bool:
-        """Print the newest direct message to somebody that has all these words and was not printed before; whether there is one."""
+    def show_new_dm(self, who: str, *parts: str, short: bool = False) -> bool:
+        """Print the newest direct message to somebody that has all these words and was not printed before; whether there is one.
+
+        :param short: its first line alone
+        """
         for message in reversed(self._dms(who)):
             text = self.plain(message["text"])
-            if text not in self._shown and all(p in text for p in parts):
-                self._shown.add(text)
-                self._written(who, message)
+            if (message["ts"], text) not in self._shown and all(p in text for p in parts):
+                self._shown.add((message["ts"], text))
+                self._written(who, message, short)
                 return True
         return False
 
     def _dms(self, who: str) -> list[dict[str, Any]]:
         return self.slack.messages(who, "dm")
 
-    def _written(self, who: str, message: dict[str, Any]) -> None:
+    def _written(self, who: str, message: dict[str, Any], short: bool = False) -> None:
+        text = self.text_of(message)
         self.out("")
         self.out(f"{self.stamp()}  gpubot writes to {who}")
-        self._quoted(self.text_of(message))
+        self._quoted(kept(text, lambda line: line == text.splitlines()[0]) if short else text)
 
     # ---- expectations
 
@@ -242,7 +252,7 @@ class Stage:
 
     def _quoted(self, text: str) -> None:
         for line in text.splitlines():
-            for piece in textwrap.wrap(line, WIDTH - len(MARGIN) - len(QUOTE)) or [""]:
+            for piece in textwrap.wrap(line, WIDTH - len(MARGIN) - len(QUOTE), break_on_hyphens=False) or [""]:
                 self.out(f"{MARGIN}{QUOTE}{piece}")
 
     def note(self, text: str) -> None:
@@ -276,4 +286,4 @@ class Stage:
         return next((str(p["name"]) for p in people if p.get("id") == id), id)
 
 
-__all__ = ["DriveError", "Stage", "Unmet"]
+__all__ = ["DriveError", "Stage", "Unmet", "kept"]

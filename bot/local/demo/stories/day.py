@@ -29,10 +29,13 @@ def _two_each(stage: Stage) -> None:
     stage.note("ada's group works in Python, bob's in R; both begin with two cards")
     stage.say("ada", "request 2 on vm-python until tomorrow 18:00 restart now because our paper")
     stage.say("bob", "request 2 on vm-r until tomorrow 18:00 restart now because our fits")
+    called = [seen.called(stage, who, vm, 40 * MIN, short=True) for who, vm in (("ada", "vm-python"), ("bob", "vm-r"))]
+    stage.expect("both are told before their machines restart", all(called), [stage.dms("ada"), stage.dms("bob")])
     came = stage.clock.until(lambda: _have(stage, ada=2, bob=2), 40 * MIN)
-    for who in ("ada", "bob"):
-        if seen.told(stage, who, seen.ARRIVED):
-            stage.show_dm(who, seen.ARRIVED)
+    stage.show_new_dm("ada", seen.ARRIVED)
+    stage.show_new_dm("bob", seen.ARRIVED, short=True)
+    seen.restart_in_short(stage, "T4-1", "vm-python")
+    seen.restart_in_short(stage, "T4-3", "vm-r")
     stage.expect("two cards come to each group", came, stage.board())
     stage.begin("vm-python", "ada", "training", cards=2)
     stage.begin("vm-r", "bob", "training", cards=2)
@@ -47,11 +50,15 @@ def _two_halves(stage: Stage) -> None:
     stage.expect("carol is told what her machine's host has", "esx-02" in answer and "8gb" in answer, answer)
     stage.say("carol", "request 1 8gb on vm-notebook until today 17:00 restart now because the course")
     stage.say("bob", "request 1 8gb on vm-shiny until tomorrow 18:00 restart now because our app")
+    halves = (("carol", "vm-notebook"), ("bob", "vm-shiny"))
+    called = [seen.called(stage, who, vm, 40 * MIN, short=True) for who, vm in halves]
+    stage.expect("and are told before the restarts", all(called), [stage.dms("carol"), stage.dms("bob")])
     came = stage.clock.until(
         lambda: seen.told(stage, "carol", seen.ARRIVED) and stage.board().count("vm-shiny until") == 1, 40 * MIN
     )
-    if seen.told(stage, "carol", seen.ARRIVED):
-        stage.show_dm("carol", seen.ARRIVED)
+    for who, vm in halves:
+        stage.show_new_dm(who, seen.ARRIVED, vm, short=True)
+        seen.restart_in_short(stage, "T4-5", vm)
     stage.expect("a half comes to each", came and stage.cards_in("vm-shiny") == 1, stage.board())
     stage.clock.advance(MIN)
     both = seen.row("T4-5", "as 8 GB vGPUs: 2 of 2 in use")
@@ -109,6 +116,8 @@ def _ada_asks_again(stage: Stage) -> None:
 
 
 def _and_back(stage: Stage) -> None:
+    called = [seen.called(stage, who, vm, 60 * MIN, short=True) for who, vm in (("bob", "vm-r"), ("ada", "vm-python"))]
+    stage.expect("each is told before the restart", all(called), [stage.dms("bob"), stage.dms("ada")])
     came = stage.clock.until(lambda: _have(stage, ada=2, bob=2), 120 * MIN, MIN)
     stage.show_new_dm("ada", seen.ARRIVED)
     stage.expect("two come back to ada", came, stage.board())
@@ -127,7 +136,10 @@ def _a_half_is_free(stage: Stage) -> None:
         "carol", "release T4-5.1 now" if "T4-5.1" in stage.quietly("carol", "mine") else "release T4-5.2 now"
     )
     stage.expect("carol gives her half back after the course", "given back" in answer, answer)
+    called = seen.called(stage, "carol", "vm-notebook", 40 * MIN, short=True)
+    stage.expect("and is told before her machine restarts", called, stage.dms("carol"))
     out = stage.clock.until(lambda: stage.cards_in("vm-notebook") == 0 and "1 free" in stage.board(), 40 * MIN, MIN)
+    seen.restart_in_short(stage, "T4-5", "vm-notebook")
     stage.expect("it is out, and free for somebody else", out, stage.board())
     answer = stage.say("dana", "why T4-5")
     stage.expect("why tells who has the other half", "bob" in answer and "1 of 2 in use" in answer, answer)
@@ -147,10 +159,12 @@ DAY = Story(
     START,
     _day,
     (
+        "both are told before their machines restart",
         "two cards come to each group",
         "the board gives two to ada",
         "and two to bob",
         "carol is told what her machine's host has",
+        "and are told before the restarts",
         "a half comes to each",
         "the board shows one card with two halves in use",
         "bob is told whose time he waits for",
@@ -168,6 +182,7 @@ DAY = Story(
         "why names who has them, and until when",
         "bob is told beforehand that ada waits for them",
         "at the end of his two hours bob is asked for a restart",
+        "each is told before the restart",
         "two come back to ada",
         "their way back is told, too",
         "and why they came back",
@@ -175,6 +190,7 @@ DAY = Story(
         "and bob keeps his first two",
         "nobody is in line",
         "carol gives her half back after the course",
+        "and is told before her machine restarts",
         "it is out, and free for somebody else",
         "why tells who has the other half",
         "why tells who has a card, for what and until when",

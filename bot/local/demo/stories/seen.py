@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from bot.local.demo.stage import Stage
+from bot.local.demo.stage import Stage, kept
 
 MIN = timedelta(minutes=1)
 Shows = Callable[[str], bool]
@@ -17,9 +18,14 @@ SAVE = "Please save"
 """What only a last call says."""
 
 
-def called(stage: Stage, who: str, vm: str, within: timedelta) -> bool:
-    """Wait for the announcement of a restart to an owner, show it, and say whether it came while the machine was on."""
-    return stage.clock.until(lambda: stage.show_new_dm(who, f"{vm} restarts", SAVE), within) and on(stage, vm)
+def called(stage: Stage, who: str, vm: str, within: timedelta, short: bool = False) -> bool:
+    """Wait for the announcement of a restart to an owner, show it, and say whether it came while the machine was on.
+
+    :param short: its first line alone
+    """
+    return stage.clock.until(lambda: stage.show_new_dm(who, f"{vm} restarts", SAVE, short=short), within) and on(
+        stage, vm
+    )
 
 
 def on(stage: Stage, vm: str) -> bool:
@@ -42,6 +48,18 @@ def restarts_told(
         stage.show("#gpu", text)
     stage.expect(name, len(moves) == len(machines) and all(m["edits"] >= 3 for m in moves), moves)
     return texts
+
+
+def restart_in_short(stage: Stage, card: str, vm: str) -> str:
+    """Show the newest message in #gpu of a card's way into a machine or out of it: what went where, why, and when it was off."""
+    told = [stage.plain(m["text"]) for m in stage.channel() if m["ts"] not in stage.pins()]
+    text = next((t for t in reversed(told) if card in t and f"{vm} on again" in t), "")
+    stage.show("#gpu", kept(text, lambda line: line == text.splitlines()[0] or bool(SHORT.search(line))))
+    return text
+
+
+SHORT = re.compile(r"^Why: | off (?:today|tomorrow|yesterday) | on again ")
+"""Lines of a restart's message in #gpu that its short form has, besides the first."""
 
 
 def board(stage: Stage, name: str, what: Shows) -> None:
