@@ -478,6 +478,8 @@ class Move:
         None  # the restart that the last call names; None: none was made, or it is edited to what holds
     )
     called: tuple[PersonId, ...] = ()  # who has that last call before their eyes
+    began_for: tuple[PersonId, ...] = ()  # who reads of it that it restarts now, and is told how that ended
+    began_key: str = ""  # the key of that message
     handed: str = ""  # what the admins were last told to do by hand, as a mark; "" nothing
     handed_key: str = ""  # and the key of that message
 

@@ -14,6 +14,7 @@ from bot.domain import blockers
 from bot.domain.agreements import skipped_window
 from bot.domain.carrying import carries
 from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_MOVE
 from bot.domain.model import (
     BOT,
     Agreement,
@@ -71,6 +72,8 @@ def settle(draft: Draft) -> None:
     for move in list(draft.moves.values()):
         if move.announced is not None:
             _last_call(draft, move)
+        elif move.began_for and move.state not in OPEN_MOVE:
+            _ended(draft, move)
     for move in list(draft.moves.values()):
         if move.blocked_shown and move.state is not MoveState.PLANNED:
             blockers.over(draft, move)
@@ -87,12 +90,23 @@ def call_over(draft: Draft, move: Move, why: str) -> Move:
     told = replace(move, announced=None, called=())
     if _ahead(move):
         told = replace(told, last_call=None, last_call_for=None, called_off_for=move.last_call_for)
+    elif move.state in OPEN_MOVE and move.was_on:
+        told = replace(told, began_for=move.called, began_key=call_key(move))
     draft.put(told)
     machine = draft.machines.get(move.machine)
     for to in move.called:
         news = News(NewsKind.ANNOUNCED_OVER, to, key=call_key(move), move=told, machine=machine, until=move.announced)
         draft.tell(replace(news, reason=why))
     return told
+
+
+def _ended(draft: Draft, move: Move) -> None:
+    """A restart that was told to begin is over: the same message says how it ended."""
+    draft.put(replace(move, began_for=(), began_key=""))
+    machine = draft.machines.get(move.machine)
+    for to in move.began_for:
+        news = News(NewsKind.ANNOUNCED_OVER, to, key=move.began_key, move=move, machine=machine)
+        draft.tell(replace(news, reason=move.reason))
 
 
 def _last_call(draft: Draft, move: Move) -> None:

@@ -67,7 +67,7 @@ def test_when_the_restart_begins_the_last_call_has_nothing_to_press_any_more() -
     world.until(lambda: world.move("vm-r").state is MoveState.STOPPING, 5 * MIN)
     assert len(over(world)) == 1
     world.until(lambda: world.move("vm-r").state is MoveState.DONE, 30 * MIN)
-    assert len(over(world)) == 1, "once"
+    assert len(over(world)) == 2, "and how it ended, once"
 
 
 def test_the_edit_survives_a_bot_that_was_killed() -> None:
@@ -224,3 +224,15 @@ def test_a_key_that_is_pressed_after_the_last_call_puts_when_done_off() -> None:
     assert "shutdown" not in world.acts("vm-r") and over(world)
     world.pass_time(13 * MIN)
     assert "shutdown" in world.acts("vm-r")
+
+
+def test_the_last_call_says_in_the_end_how_the_restart_ended() -> None:
+    world = announced()
+    world.until(lambda: world.move("vm-r").state is MoveState.DONE, HOUR)
+    world.round()
+    key = world.told(NewsKind.LAST_CALL, "bob")[-1].key
+    edits = [n.move for n in world.told(NewsKind.ANNOUNCED_OVER, "bob") if n.key == key]
+    assert [m.state for m in edits if m] == [MoveState.STOPPING, MoveState.DONE], "as it begins, and when it is over"
+    assert not world.move("vm-r").began_for
+    world.pass_time(HOUR)
+    assert len(over(world)) == 2, "once"

@@ -346,3 +346,11 @@ def test_an_offer_that_lapsed_says_that_the_place_is_kept_until_when_it_rests_an
     second = replace(item, request=w.request(silences=2))
     asked = w.text(words.news(second, w.books(w.request()), w.NOW, w.POLICY))
     assert "accept" not in asked, "whether it is wanted is asked elsewhere"
+
+
+def test_a_last_call_that_is_over_says_from_when_to_when_it_was_off() -> None:
+    done = w.move(MoveState.DONE, steps=(Step(w.NOW, "off"), Step(w.NOW + 2 * w.MIN, "on")), was_on=True, off_at=w.NOW, on_at=w.NOW + 2 * w.MIN)  # fmt: skip
+    said = w.text(told(NewsKind.ANNOUNCED_OVER, w.BOB.id, move=done, machine=w.R))
+    assert said.startswith("vm-r was restarted, as announced.\nvm-r was off today 14:40 to 14:42.")
+    undone = w.text(told(NewsKind.ANNOUNCED_OVER, w.BOB.id, move=replace(done, undo=True), machine=w.R))
+    assert undone.startswith("vm-r was restarted, and is as it was before")

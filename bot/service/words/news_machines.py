@@ -215,6 +215,9 @@ def announced_over(t: Telling) -> Reply:
     at: list[Part] = [" ", When(t.item.until)] if t.item.until is not None else []
     if agreement is not None:
         return _night_over(t, agreement)
+    if m is not None and m.state is MoveState.DONE and m.was_on and m.off_at is not None:
+        how = ", and is as it was before" if m.undo else ", as announced"
+        return say(head(f"{t.vm} was restarted{how}", why_tail(t.item.reason)), was_off(m, t.vm, Show.TIME))
     if m is not None and m.undo and m.shutdown_at is not None:
         return say(head(f"{t.vm} was asked to shut down, and is left as it was", why_tail(t.item.reason)))
     if m is not None and m.state not in (MoveState.PLANNED, MoveState.DROPPED) and m.was_on:
