@@ -78,7 +78,7 @@ def _ada_gives_one(stage: Stage) -> None:
     stage.clock.advance(MIN)
     told = seen.restarts_told(stage, "T4-1", "vm-python", "vm-r")
     stage.expect("both restarts are told to their end", "vm-python" in told[0] and "vm-r" in told[1], told)
-    seen.board(stage, "the board gives the card to bob", seen.row("T4-1", "bob"))
+    seen.board(stage, "the board gives the card to bob", seen.row("T4-1", "bob · vm-r until"))
     stage.expect_board("only carol is in line now", lambda board: "1. carol" in board and "2. " not in board)
 
 
