@@ -123,6 +123,7 @@ def test_the_rules_get_their_numbers(folder: Path) -> None:
         night_end=time(5, 30),
         command="/cards",
         level="watch",
+        admins=("UDANA00001", "dana"),
         accept_by=timedelta(minutes=45),
         still_wanted=5,
         kinds={"10de:1eb8": "T4", "10de:20b5": "A100"},

@@ -76,6 +76,7 @@ POLICY = Numbers(
         "idle": "[idle] with nudge = true",
         "blackout": '[site] with blackout = ["fri 16:00-18:00"]',
         "vgpu_counts": '[vgpu.counts] with "grid_t4-8q" = 2',
+        "admins": '[site] with admins = ["U0123456789"]',
         "vgpu_profiles": '[vgpu] with profiles = ["grid_t4-8q"]',
     },
 )

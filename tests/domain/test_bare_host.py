@@ -56,12 +56,13 @@ def test_cards_of_a_host_that_lists_none_any_more_are_gone_and_heal() -> None:
     assert world.lease("1").state is LeaseState.ACTIVE, "one look is not enough"
     world.round()
     assert all(c.aside is not None and c.aside.heals for c in world.books.cards.values())
-    assert world.lease("1").state is LeaseState.FAILED
+    assert world.lease("1").state is LeaseState.RETURNING, "its machine still names it, and does not start with it"
     world.absent = ""
     world.vms["vm-r"].cards.clear()
     for _ in range(4):
         world.round()
     assert not any(c.aside for c in world.books.cards.values())
+    assert world.lease("1").state is LeaseState.ENDED
 
 
 @pytest.mark.parametrize("absent", ["unknown", "nowhere"])

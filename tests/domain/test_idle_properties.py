@@ -222,6 +222,7 @@ FAULTS: dict[str, tuple[tuple[Any, str, Callable[..., Any]], ...]] = {
     "somebody always waits": (
         (taking, "first_waiter", somebody_always_waits),
         (taking, "_needed", all_of_it_is_needed),
+        (asking, "first_waiter", somebody_always_waits),
     ),
     "any time": ((taking, "open_window", any_time), (asking, "may_be_warned", lambda *_: True)),
     "a licence to kill work": (
