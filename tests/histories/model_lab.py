@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -122,11 +122,12 @@ class ModelLab:
             tuple(p.name for p in card.offers),
         )
         if card.graphics_type == "sharedDirect":
-            return SeenCard(card.pci.id, ids, name, bool(profiles), Mode.VGPU, card.label, profiles)
+            shared = SeenCard(card.pci.id, ids, name, bool(profiles), Mode.VGPU, card.label, profiles)
+            return replace(shared, memory_mb=card.model.gb << 10)
         mode = Mode.DYNAMIC if card.label in LABELS else Mode.FIXED
-        return SeenCard(
-            card.pci.id, ids, name, card.active, mode, card.label, (), "" if card.active else "not in effect"
-        )
+        trouble = "" if card.active else "not in effect"
+        whole = SeenCard(card.pci.id, ids, name, card.active, mode, card.label, (), trouble)
+        return replace(whole, memory_mb=card.model.gb << 10)
 
     def _devices(self, node: Node) -> list[tuple[Assignment, DataObject]]:
         """What of its settings is ours to speak of."""
