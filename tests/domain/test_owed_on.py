@@ -155,6 +155,18 @@ def test_a_shutdown_whose_answer_was_lost_is_carried_out_once_more(lost: bool, a
         assert vm.power is Power.OFF, "the second time it is its owner's hand"
 
 
+def test_a_shutdown_that_is_carried_out_late_while_the_bot_is_away_is_its_own_too() -> None:
+    world = World()
+    world.request("bob", "vm-r", window="now")
+    world.again[("vm-r", CallKind.SHUTDOWN)] = 1
+    world.until(lambda: "on" in world.acts("vm-r"), 30 * MIN)
+    world.pass_time(2 * MIN)
+    world.switch("vm-r", Power.OFF)
+    world.pass_time(30 * MIN, 30 * MIN)  # no round meanwhile
+    world.pass_time(5 * MIN)
+    assert world.vms["vm-r"].power is Power.ON
+
+
 def test_what_is_given_back_while_the_machine_does_not_start_comes_out_before_it_is_started_again() -> None:
     """Its place may be another's by now: with it the machine never starts."""
     world = World()

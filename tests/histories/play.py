@@ -19,6 +19,7 @@ from bot.local.vcenter.settings import ADMIN_USER, FOUR_T4
 from bot.local.vcenter.vmomi import Refusal, vim
 from bot.local.vcenter.world import VCENTER
 from tests.histories import rigs
+from tests.histories.judge import unplaced
 from tests.histories.model_lab import ModelLab
 from tests.histories.site import OWNERS, Site
 
@@ -632,6 +633,8 @@ class History:
         home = self.homes.get(self.site.world.uuid_of(node), "")
         if home and self.site.world.host_of(node).name != home:
             self.bring_home(node, home)
+        if node.props["runtime"].powerState == "poweredOff":
+            self.without_dead(node)
         guest.configure(hang=False, shutdown_s=30.0, driver_broken=False, no_tools=False, boot_s=40.0)
 
     def bring_home(self, node: Node, home: str) -> None:
@@ -645,13 +648,25 @@ class History:
         if ran:
             hands.power(node.name, "on")
 
+    def without_dead(self, node: Node) -> None:
+        """An admin takes off what somebody put in by hand and what its host has at another address by now: no start would take it."""
+        there = {card.pci.id for card in self.site.world.metal_of(node).cards} | self.lent(node)
+        self.site.read_journal()
+        for device in [one for one in self.cards(node) if not unplaced(one) and one not in there]:
+            self.site.hands.detach(node.name, device)
+
+    def lent(self, node: Node) -> set[str]:
+        """Addresses, also former ones, of what is lent to it."""
+        uuid, books = self.site.world.uuid_of(node), self.site.books
+        leases = [x for x in books.leases.values() if x.machine == uuid and x.state in OPEN_LEASE]
+        cards = [books.card(slot) for lease in leases for slot in lease.slots]
+        return {address for card in cards for address in (card.pci, *card.was)}
+
     def without_foreign(self, name: str) -> None:
         """An admin takes off what was put in on another host: it names no card of this one, and no start would take it."""
         world = self.site.world
         node = next(n for n in world.inventory.of(vim.VirtualMachine) if n.name == name)
-        system, uuid = world.metal_of(node).system_id, world.uuid_of(node)
-        leases = [x for x in self.site.books.leases.values() if x.machine == uuid and x.state in OPEN_LEASE]
-        lent = {self.site.books.card(slot).pci for x in leases for slot in x.slots}
+        system, lent = world.metal_of(node).system_id, self.lent(node)
         for device in list(node.props["config"].hardware.device):
             backing = getattr(device, "backing", None)
             if getattr(backing, "systemId", None) not in (None, "", system) and backing.id not in lent:

@@ -70,9 +70,12 @@ def _stopped_late(draft: Draft, ctx: Round, move: Move) -> None:
     over = move.state not in UNDER_WAY and move.on_at is not None
     if move.lost_stop is None or machine is None or not over:
         return
-    if draft.now - move.lost_stop >= LATE_STOP:
-        draft.put(replace(move, lost_stop=None))
-    elif ctx.sight.power(move.machine) is Power.OFF and not under_way(draft, move.machine):
+    power = ctx.sight.power(move.machine)
+    if draft.now - move.lost_stop >= LATE_STOP and power is Power.ON:
+        draft.put(
+            replace(move, lost_stop=None)
+        )  # asked of a look that is later: the bot may have been away all the while
+    elif power is Power.OFF and not under_way(draft, move.machine):
         draft.put(replace(move, lost_stop=None, stopped_late=True))
         draft.put(replace(machine, owed_on=draft.now))
         draft.log(
