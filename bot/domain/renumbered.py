@@ -35,8 +35,8 @@ class Riddle:
     @property
     def sure(self) -> bool:
         """Whether it is beyond doubt which is which."""
-        alike = all(card.mode is seen.mode for card, seen in self.pairs)  # given in the same way as before
-        return len(self.lost) == len(self.new) and not self.stayed and alike
+        as_before = all(card.mode is seen.mode for card, seen in self.pairs)  # given in the same way
+        return len(self.lost) == len(self.new) and not self.stayed and as_before
 
     @property
     def pairs(self) -> tuple[tuple[Card, SeenCard], ...]:
@@ -49,13 +49,13 @@ def riddles(cards: Iterable[Card], host: SeenHost, kinds: Mapping[str, str]) -> 
 
     :param kinds: PCI ids to kind
     """
-    mine = [c for c in cards if host_of(c) == (host.vcenter, host.id) and c.missing < LOOKS_TO_BE_GONE]
+    if not host.connected:
+        return []
     here = [c for c in cards if host_of(c) == (host.vcenter, host.id)]
+    mine = [c for c in here if c.missing < LOOKS_TO_BE_GONE]
     unknown = [s for s in host.cards if not any(same_card(c, s) for c in here)]
     found = []
-    for kind, ids in (
-        sorted({(c.kind, c.ids) for c in mine}) if host.connected else ()
-    ):  # of one make: else they are others
+    for kind, ids in sorted({(c.kind, c.ids) for c in mine}):  # of one make: else they are others
         of_kind = sorted((c for c in mine if (c.kind, c.ids) == (kind, ids)), key=lambda c: c.pci)
         lost = tuple(c for c in of_kind if not any(same_card(c, s) for s in host.cards))
         new = sorted((s for s in unknown if kinds.get(s.ids) == kind and alike(ids, s.ids)), key=lambda c: c.pci)

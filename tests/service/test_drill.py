@@ -309,9 +309,14 @@ class Killed(BaseException):
 
 def killed_at(place: Terminal, state: LeaseState) -> None:
     """A drill that ends in the middle, and leaves all it had begun."""
+    killed_when(place, lambda: any(x.state is state for x in place.house.books.leases.values()))
+
+
+def killed_when(place: Terminal, when: Callable[[], bool]) -> None:
+    """The same at the first moment at which something holds."""
 
     def kill(_: str) -> bool:
-        if any(x.state is state for x in place.house.books.leases.values()):
+        if when():
             raise Killed
         return False
 
@@ -349,15 +354,10 @@ def test_what_another_admins_drill_left_is_named_and_left_to_them(place: Termina
 
 
 def test_a_machine_that_a_killed_drill_did_not_come_to_forget_is_named(place: Terminal) -> None:
-    def returned(_: str) -> bool:
-        if any(x.state not in OPEN_LEASE for x in place.house.books.leases.values()) and place.nothing_left():
-            raise Killed
-        return False
+    def returned() -> bool:
+        return any(x.state not in OPEN_LEASE for x in place.house.books.leases.values()) and place.nothing_left()
 
-    place.interrupt.append(returned)
-    with pytest.raises(Killed):
-        place.drill("vm-train")
-    place.interrupt.clear()
+    killed_when(place, returned)
     assert uuid("vm-train") in place.house.books.machines
     assert place.drill("vm-train") == 0
     assert (

@@ -72,9 +72,8 @@ def _stopped_late(draft: Draft, ctx: Round, move: Move) -> None:
         return
     power = ctx.sight.power(move.machine)
     if draft.now - move.lost_stop >= LATE_STOP and power is Power.ON:
-        draft.put(
-            replace(move, lost_stop=None)
-        )  # asked of a look that is later: the bot may have been away all the while
+        # Only seen on is it over: the bot may have been away all the while.
+        draft.put(replace(move, lost_stop=None))
     elif power is Power.OFF and not under_way(draft, move.machine):
         draft.put(replace(move, lost_stop=None, stopped_late=True))
         draft.put(replace(machine, owed_on=draft.now))

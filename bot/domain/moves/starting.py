@@ -172,9 +172,8 @@ def stuck(draft: Draft, ctx: Round, move: Move, power: Power) -> None:
     if sat and all(there(draft, ctx, w) is False for w in sat):
         move, sat = _came_off(draft, ctx, machine, move, sat), ()
     c = move.call
-    rid = (
-        not sat and c is not None and c.kind is CallKind.CHANGE
-    )  # what was asked last is done: now it is only to be started
+    # What was asked last is done: now it is only to be started.
+    rid = not sat and c is not None and c.kind is CallKind.CHANGE
     if move.state is not MoveState.STUCK or not ctx.acting or (by_hand(move) and not rid):
         return
     asked: datetime = c.answered or c.asked if c is not None else move.changed
