@@ -161,6 +161,8 @@ def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
         "working_days": ('"sun"', frozenset({6})),
         "still_wanted": ("7", 7),
         "queued_a_person": ("7", 7),
+        "team_leaves": ("7", 7),
+        "pool_share": ("0.25", 0.25),
         "reminders": ('["3 h", "5 min"]', (timedelta(hours=3), timedelta(minutes=5))),
         "reserved_warn": ('"3 h, 5 min"', (timedelta(hours=3), timedelta(minutes=5))),
         "last_call_now": ('"61 s"', timedelta(seconds=61)),

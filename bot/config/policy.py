@@ -77,6 +77,7 @@ POLICY = Numbers(
         "blackout": '[site] with blackout = ["fri 16:00-18:00"]',
         "vgpu_counts": '[vgpu.counts] with "grid_t4-8q" = 2',
         "admins": '[site] with admins = ["U0123456789"]',
+        "teams": '[teams.vision] with members = ["ada", "bob"]',
         "vgpu_profiles": '[vgpu] with profiles = ["grid_t4-8q"]',
     },
 )
@@ -161,6 +162,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "stretch": (1.0, 10.0, "a factor"),
     "loading_above": (0.0, 64.0, "a share of a core"),
     "coverage": (0.0, 1.0, "a share of the time"),
+    "pool_share": (0.0, 1.0, "a share of the pool"),
 }
 """Fields that are no whole numbers: from (of the shares more than that), up to, and what they are."""
 

@@ -33,6 +33,7 @@ from bot.domain.model import (
     Window,
 )
 from bot.domain.policy import Policy
+from bot.domain.waiting import Account, Interest
 
 At = Callable[[datetime], datetime]
 """Where a stamp goes: itself, if it lies not in the future."""
@@ -43,7 +44,7 @@ TICK = timedelta(microseconds=1)
 STAMPS: dict[type, tuple[str, ...]] = {
     Card: (),
     Machine: (),
-    Request: ("asked", "question", "told", "changed"),
+    Request: ("asked", "question", "told", "changed", "served"),
     Lease: (
         "since", "changed", "active_since", "free_since", "clock_since", "bound_since", "guest_without_since", "question",
         "seen_vcenter", "seen_guest", "computed", "proven", "done_heard",
@@ -53,6 +54,8 @@ STAMPS: dict[type, tuple[str, ...]] = {
         "lost_stop",
     ),
     Agreement: ("made",),
+    Account: ("at", "urgent"),
+    Interest: ("since",),
     Watch: (
         "since", "first_seen", "upto", "quiet_since", "unknown_since", "busy_since", "last_busy", "ghost_since", "using", "blind_since", "blind_told",
         "asked",
@@ -63,10 +66,12 @@ STAMPS: dict[type, tuple[str, ...]] = {
 TOLD: dict[type, tuple[str, ...]] = {
     Card: ("shared_since",),
     Machine: ("owed_on", "restored"),
-    Request: (),
+    Request: ("start", "before"),
     Lease: ("end",),
     Move: ("last_call_for", "called_off_for", "announced", "barred", "blocked_key"),
     Agreement: (),
+    Account: (),
+    Interest: (),
     Watch: ("keep_until",),
 }
 """Those that may lie in the future: they were told as times of day, or begin windows, or are names alone."""
@@ -120,6 +125,8 @@ def _values(draft: Draft, kind: type) -> list[Any]:
         Move: draft.moves,
         Agreement: draft.agreements,
         Watch: draft.watches,
+        Account: draft.accounts,
+        Interest: draft.interests,
     }
     if kind is Watch:  # there are many, with many stamps each: nearly always a glance is enough
         return [w for w in draft.watches.values() if _ahead(w, draft.now)]
@@ -148,6 +155,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield value.offer.made if value.offer is not None else None
             yield value.rest.since if value.rest is not None else None
             yield value.hindrance.since if value.hindrance is not None else None
+            yield value.promised.at if value.promised is not None else None
         case Move():
             if value.call is not None:
                 yield from (value.call.asked, value.call.answered)
@@ -199,6 +207,8 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             if (hindrance := value.hindrance) is not None:
                 passes = _along(hindrance.passes, hindrance.since, to)
                 found["hindrance"] = replace(hindrance, since=to(hindrance.since), passes=passes)
+            if (promised := value.promised) is not None:
+                found["promised"] = replace(promised, at=to(promised.at))
         case Move():
             found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
         case Machine():

@@ -31,6 +31,7 @@ from bot.domain.model import (
 )
 from bot.domain.news import News, NewsKind, in_order
 from bot.domain.slots import card_name, card_of
+from bot.domain.waiting import Account, Interest
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -64,10 +65,12 @@ def tables(books: Books) -> dict[type, Mapping[Any, Entity]]:
         Move: books.moves,
         Agreement: books.agreements,
         Watch: books.watches,
+        Account: books.accounts,
+        Interest: books.interests,
     }
 
 
-NOUNS = ("cards", "machines", "requests", "leases", "moves", "agreements", "watches")
+NOUNS = ("cards", "machines", "requests", "leases", "moves", "agreements", "watches", "accounts", "interests")
 """The fields of books and draft that hold them."""
 
 
@@ -78,6 +81,10 @@ def key_of(value: Entity) -> str | int:
             return value.name
         case Watch():
             return value.slot
+        case Account():
+            return value.person
+        case Interest():
+            return value.key
         case Machine():
             return value.uuid
         case Lease():
@@ -97,16 +104,18 @@ class Draft:
 
     books: Books  # as read
     now: datetime  # aware UTC
-    cards: Mapping[SlotId, Card] = field(init=False)  # all seven: written by `put` and `remove` alone
+    cards: Mapping[SlotId, Card] = field(init=False)  # all nine: written by `put` and `remove` alone
     machines: Mapping[str, Machine] = field(init=False)
     requests: Mapping[int, Request] = field(init=False)
     leases: Mapping[str, Lease] = field(init=False)
     moves: Mapping[int, Move] = field(init=False)
     agreements: Mapping[int, Agreement] = field(init=False)
     watches: Mapping[SlotId, Watch] = field(init=False)
+    accounts: Mapping[PersonId, Account] = field(init=False)
+    interests: Mapping[str, Interest] = field(init=False)
     holds: set[Hold] = field(init=False)  # written by `hold` and `free` alone
     paused: str = field(init=False)
-    _values: dict[type, dict[Any, Any]] = field(init=False)  # the seven dicts behind those views
+    _values: dict[type, dict[Any, Any]] = field(init=False)  # the nine dicts behind those views
     _on: dict[SlotId, tuple[Hold, ...]] = field(init=False)  # the holds by card
     _touched: dict[type, dict[Any, None]] = field(init=False)  # keys that were put, in order
     _said: set[str] = field(default_factory=set, init=False)  # told here
@@ -118,9 +127,8 @@ class Draft:
         b = self.books
         self._values = {kind: copied(values) for kind, values in tables(b).items()}
         self._touched = {kind: {} for kind in self._values}
-        self.cards, self.machines, self.requests, self.leases, self.moves, self.agreements, self.watches = (
-            self._values.values()
-        )
+        for name, values in zip(NOUNS, self._values.values(), strict=True):
+            setattr(self, name, values)
         self.holds, self._numbers, self.paused = set(b.holds), dict(b.numbers), b.paused
         self._on = dict(b.held_on)
 

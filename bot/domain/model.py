@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from bot.domain.inside import Check, Device, Nudge, Watch
+from bot.domain.waiting import Account, Interest, Passing, Promised, Shift, ShiftWhy
 
 PersonId = str
 """A person as Slack knows them: ``U…`` or ``W…``."""
@@ -226,6 +227,7 @@ class Terms:
     length: Length = field(default_factory=Length)  # until when
     take_back: bool = True  # an idle card may be taken back while somebody waits
     way_home: str = "tonight"  # when the machine may restart to give it back: words of time
+    spare: bool = False  # only while nobody else wants it: it ends as soon as somebody waits
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ class Request:
     kind: str  # T4
     count: int  # at least 1; all or nothing
     machine: MachineId  # for which machine
-    asked: datetime  # its place in line: the time asked
+    asked: datetime  # when; with `shifts` its place in line
     state: RequestState = RequestState.QUEUED  # see RequestState
     terms: Terms = field(default_factory=Terms)  # what will be agreed
     because: str = ""  # the person's reason, raw text
@@ -249,6 +251,31 @@ class Request:
     question: datetime | None = None  # since when it is asked whether it is still wanted; None: that is not asked
     told: datetime | None = None  # when a promise was last given
     changed: datetime | None = None  # last transition
+    shifts: tuple[Shift, ...] = ()  # what moves its place, by why
+    team: str = ""  # its person's team when asked; "" none
+    partly: bool = False  # fewer are better than none
+    start: datetime | None = None  # booked: not before
+    before: datetime | None = None  # withdraws itself then
+    promised: Promised | None = (
+        None  # the waiting time as last told; the latest that was promised is never moved later by others' wishes
+    )
+    passing: Passing | None = None  # only while offered: it would go past others
+    served: datetime | None = None  # when its devices were first seen working: scores what was promised
+
+    @cached_property
+    def arrival(self) -> datetime:
+        """Its place in line: the virtual arrival."""
+        return self.asked + sum((s.by for s in self.shifts), timedelta(0)) if self.shifts else self.asked
+
+    @property
+    def place_key(self) -> tuple[datetime, int]:
+        """What the line is sorted by."""
+        return self.arrival, self.number
+
+    @property
+    def urgent(self) -> bool:
+        """Whether it was asked urgently."""
+        return any(s.why is ShiftWhy.URGENT for s in self.shifts)
 
 
 class LeaseState(StrEnum):
@@ -309,6 +336,8 @@ class Lease:
     done_heard: datetime | None = None  # `gpu done` in the guest was taken up to then
     reason: str = ""  # why it returns or ended, in words
     ended_by: PersonId = BOT  # who ended it
+    team: str = ""  # its holder's team when asked
+    passing: Passing | None = None  # it went past others: ends in time for them
 
     @property
     def counts_from(self) -> datetime:
@@ -724,6 +753,8 @@ class Books:
     )  # of messages with `idle:` in their key: when each last went out, by that key
     numbers: Mapping[str, int] = field(default_factory=dict)  # last used: "number", "move", "agreement"
     paused: str = ""  # who paused, and why; "" acting
+    accounts: Mapping[PersonId, Account] = field(default_factory=dict)  # what each used lately, by person
+    interests: Mapping[str, Interest] = field(default_factory=dict)  # open ones, by key
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of (`slots`)."""
@@ -750,4 +781,4 @@ class Line:
     why: str = ""  # reason or rule, in words
 
 
-Entity = Card | Machine | Request | Lease | Move | Agreement | Watch
+Entity = Card | Machine | Request | Lease | Move | Agreement | Watch | Account | Interest

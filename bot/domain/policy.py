@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import time, timedelta
 
 from bot.domain.model import Blackout
+from bot.domain.waiting import Team
 
 H = timedelta(hours=1)
 MIN = timedelta(minutes=1)
@@ -81,6 +82,22 @@ class Policy:
     longest_in_all: timedelta = timedelta(days=14)  # a lease, ever
     extend_waiting: timedelta = 24 * H  # once, while others wait
     queued_a_person: int = 2  # requests queued or offered
+    urgent_head_start: timedelta = 24 * H  # "urgent": so much earlier in line …
+    urgent_every: timedelta = timedelta(days=14)  # … and once a person in this
+    spare_handicap: timedelta = 24 * H  # "spare": so much later in line
+    use_handicap: timedelta = (
+        12 * H
+    )  # at most, for more than an even share of contended hours lately: an hour for an hour
+    use_half_life: timedelta = timedelta(days=7)  # of hours that were used while others waited
+    team_head_start: timedelta = timedelta(
+        days=7
+    )  # while a team has less than its guaranteed part: nobody holds for longer
+    pool_share: float = 0.5  # of what a machine could have of a kind, a person, while others wait; never less than one
+    team_leaves: int = 1  # devices that a team leaves to others while they wait
+    book_ahead: timedelta = timedelta(days=14)  # `from` may lie that far ahead
+    ask_holder_every: timedelta = 24 * H  # one holder is asked by one person once in this
+    morning_after: timedelta = 24 * H  # a card held for longer is asked about in the morning while somebody waits
+    teams: tuple[Team, ...] = ()  # the section [teams]
     reading_stale: timedelta = 5 * MIN  # after that a guest is unknown
     clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
     command: str = "/gpu"  # the slash command's word, for messages

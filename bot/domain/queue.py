@@ -73,7 +73,7 @@ class Requests(Protocol):
 
 def line(books: Requests) -> list[Request]:
     """Everybody in line, in order, resting ones included (they keep their place)."""
-    return sorted((r for r in books.requests.values() if r.state in WAITING), key=lambda r: (r.asked, r.number))
+    return sorted((r for r in books.requests.values() if r.state in WAITING), key=lambda r: r.place_key)
 
 
 def place(books: Places, request: Request) -> int:

@@ -50,6 +50,8 @@ def books_of(draft: Draft) -> Books:
         moves=copied(draft.moves),
         agreements=copied(draft.agreements),
         watches=copied(draft.watches),
+        accounts=copied(draft.accounts),
+        interests=copied(draft.interests),
         holds=frozenset(draft.holds),
         numbers=dict(draft.numbers),
         paused=draft.paused,

@@ -158,7 +158,7 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
         if datetime in (hint, *get_args(hint))
     }
     stamps = {"Aside.since", "Offer.made", "Rest.since", "Call.asked", "Call.answered", "Step.at", "Step.since"}
-    stamps |= {"Hindrance.since"}
+    stamps |= {"Hindrance.since", "Promised.at"}
     stamps |= {"NotNow.said", "Nudge.asked", "Nudge.counted", "Nudge.written", "Quarter.start"}
     along = {
         "Offer.accept_by",
@@ -169,7 +169,7 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
         "Window.end",
         "Skip.start",
     }
-    told = {"Offer.free_at", "Length.until"}
+    told = {"Offer.free_at", "Length.until", "Promised.likely", "Promised.latest", "Passing.ends_by", "Passing.back_by"}
     assert times == stamps | along | told
 
 

@@ -248,6 +248,7 @@ class World:
             draft.cards, draft.machines, requests, leases, frozenset(draft.holds), moves,
             {k: a for k, a in draft.agreements.items() if a.state.value == "open"},
             dict(draft.watches), draft.books.said | draft._said, dict(self.delivered), dict(draft._numbers), draft.paused,
+            dict(draft.accounts), {k: i for k, i in draft.interests.items() if i.open},
         )  # fmt: skip
         self.check()
 

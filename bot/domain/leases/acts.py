@@ -10,6 +10,7 @@ from bot.domain.draft import Draft
 from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, TooLate, TooLong
 from bot.domain.leases.common import under_way
 from bot.domain.leases.ends import end, split
+from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
 from bot.domain.model import (
     BOT,
@@ -30,7 +31,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
-from bot.domain.planner import end_of, expected_free
+from bot.domain.planner import expected_free
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters

@@ -11,10 +11,10 @@ from bot.domain.leases.acts import move_of
 from bot.domain.leases.broken import broken_on
 from bot.domain.leases.common import Round, ask_window, fresh, stood_still
 from bot.domain.leases.ends import broken
+from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_MOVE, On, step
 from bot.domain.model import AsideWhy, Lease, LeaseState, Move, MoveState, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
-from bot.domain.planner import end_of
 from bot.domain.pool import set_aside
 
 PROVABLE = frozenset({MoveState.PROVING, MoveState.DONE, MoveState.DROPPED})

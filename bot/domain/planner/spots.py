@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.domain import hours
 from bot.domain.carrying import carries
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_MOVE, comes_on
@@ -18,7 +17,6 @@ from bot.domain.model import (
     Books,
     Lease,
     LeaseState,
-    Length,
     Person,
     PersonId,
     Power,
@@ -111,12 +109,3 @@ def window_known(draft: Draft, sight: Sight, request: Request) -> bool:
 
 def is_open(agreement: Agreement) -> bool:
     return agreement.state.value == "open"
-
-
-def end_of(length: Length, start: datetime, zone: str, policy: Policy) -> datetime:
-    """When a card taken at ``start`` is due: for a length from then, until a time, or the site's default."""
-    if length.lasting is not None:
-        return start + length.lasting
-    if length.until is not None and length.until > start:
-        return length.until
-    return hours.next_working_day_end(start, zone, policy)

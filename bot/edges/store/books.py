@@ -32,13 +32,16 @@ from bot.domain.model import (
     RequestState,
     Turn,
 )
+from bot.domain.waiting import Account, Interest
 from bot.edges.store.codec import from_text
 from bot.edges.store.pen import say
 from bot.edges.store.tables import (
+    AccountRow,
     AgreementRow,
     CardRow,
     CounterRow,
     HoldRow,
+    InterestRow,
     LeaseRow,
     MachineRow,
     MoveRow,
@@ -70,9 +73,13 @@ CARD, MACHINE, REQUEST, LEASE = table(CardRow), table(MachineRow), table(Request
 MOVE, AGREEMENT, HOLD = table(MoveRow), table(AgreementRow), table(HoldRow)
 COUNTER, WORD, PULSE, SAID = table(CounterRow), table(WordRow), table(PulseRow), table(SaidRow)
 WATCH, OUTBOX = table(WatchRow), table(OutboxRow)
+ACCOUNT, INTEREST = table(AccountRow), table(InterestRow)
 
 IDLE = "idle:"
 """What the key of a message begins with whose delivery the rules ask about: the questions about quiet cards."""
+
+UNDATED = (Card, Machine, Watch, Account, Interest)
+"""What does not leave the books by its age."""
 
 OVER_REQUESTS = frozenset({RequestState.SERVED, RequestState.WITHDRAWN})
 OVER_LEASES = frozenset({LeaseState.ENDED, LeaseState.FAILED})
@@ -161,6 +168,10 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
     said = connection.execute(select(SAID.c.once).where(SAID.c.at > now - SAID_KEPT)).scalars()
     numbers = connection.execute(select(COUNTER.c.name, COUNTER.c.last))
     watches = connection.execute(select(WATCH.c.slot, WATCH.c.body).order_by(WATCH.c.slot))
+    accounts = connection.execute(select(ACCOUNT.c.person, ACCOUNT.c.body).order_by(ACCOUNT.c.person))
+    interests = connection.execute(
+        select(INTEREST.c.key, INTEREST.c.body).where(INTEREST.c.open).order_by(INTEREST.c.key)
+    )
     paused = connection.execute(select(WORD.c.value).where(WORD.c.name == "paused")).scalar()
     books = Books(
         cards=MappingProxyType(decoded.all(cards, "card", Card)),
@@ -171,6 +182,8 @@ def load(connection: Connection, now: datetime, decoded: Decoded) -> Kept:
         moves=MappingProxyType(decoded.all(dated(MOVE, "number", short), "move", Move)),
         agreements=MappingProxyType(decoded.all(connection.execute(open_words), "agreement", Agreement)),
         watches=MappingProxyType(decoded.all(watches, "watch", Watch)),
+        accounts=MappingProxyType(decoded.all(accounts, "account", Account)),
+        interests=MappingProxyType(decoded.all(interests, "interest", Interest)),
         said=frozenset(said),
         delivered=MappingProxyType(_delivered(connection, long)),
         numbers=MappingProxyType(dict(numbers.all())),
@@ -196,7 +209,9 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         kind = type(value)
         mine = new[kind] if kind in new else new.setdefault(kind, copied(old[kind]))
         mine[key_of(value)] = value
-        end = None if isinstance(value, Card | Machine | Watch) else until(value, now)
+        if isinstance(value, Interest) and not value.open:
+            mine.pop(value.key, None)
+        end = None if isinstance(value, UNDATED) else until(value, now)
         if end is None:
             continue
         if end <= now:
@@ -215,6 +230,8 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         moves=after[Move],
         agreements=after[Agreement],
         watches=after[Watch],
+        accounts=after[Account],
+        interests=after[Interest],
         holds=(b.holds - frozenset(changes.drops)) | frozenset(changes.holds),
         said=b.said | once if once else b.said,
         numbers=MappingProxyType({**b.numbers, **dict(changes.numbers)}),

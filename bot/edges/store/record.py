@@ -15,13 +15,16 @@ from bot.domain.draft import Changes
 from bot.domain.inside import Watch
 from bot.domain.model import Agreement, Card, Entity, Lease, Line, Machine, Move, Request
 from bot.domain.slots import card_name
+from bot.domain.waiting import Account, Interest
 from bot.edges.store import outbox
 from bot.edges.store.beside import READINGS, TOKENS, moved
 from bot.edges.store.books import (
+    ACCOUNT,
     AGREEMENT,
     CARD,
     COUNTER,
     HOLD,
+    INTEREST,
     LEASE,
     MACHINE,
     MOVE,
@@ -40,7 +43,7 @@ LEDGER = table(LedgerRow)
 OF_A_GUEST = tuple(table(row) for row in (TokenRow, ReadingRow, BootRow, OrderRow, MinuteRow, HourRow))
 """What is forgotten with a machine that is removed."""
 
-ORDER = (Card, Machine, Request, Lease, Move, Agreement, Watch)
+ORDER = (Card, Machine, Request, Lease, Move, Agreement, Watch, Account, Interest)
 """Tables that others point at come first."""
 
 
@@ -55,6 +58,10 @@ def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
             return CARD, {"name": value.name, "body": body}
         case Watch():
             return WATCH, {"slot": value.slot, "body": body}
+        case Account():
+            return ACCOUNT, {"person": value.person, "body": body}
+        case Interest():
+            return INTEREST, {"key": value.key, "open": value.open, "body": body}
         case Machine():
             return MACHINE, {"uuid": value.uuid, "name": value.name, "removed": False, "body": body}
         case Request() | Lease() | Move() | Agreement():

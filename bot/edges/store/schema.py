@@ -35,7 +35,7 @@ from bot.edges.store.errors import (
 )
 from bot.edges.store.place import put_logs_aside, refuse_absent
 
-STEPS = ("0001", "0002", "0003")
+STEPS = ("0001", "0002", "0003", "0004")
 """All migrations in order; the last one is what this program wants."""
 
 HEARTBEAT_OLD = timedelta(minutes=5)

@@ -168,6 +168,23 @@ class AgreementRow(Row, table=True):
     body: str = body_column()
 
 
+class AccountRow(Row, table=True):
+    """What a person used lately of hours for which others waited."""
+
+    __tablename__ = "account"
+    person: str = Field(primary_key=True)
+    body: str = body_column()
+
+
+class InterestRow(Row, table=True):
+    """Somebody wants to hear when a kind has something free."""
+
+    __tablename__ = "interest"
+    key: str = Field(primary_key=True)
+    open: bool = Field(index=True)
+    body: str = body_column()
+
+
 class CounterRow(Row, table=True):
     """The last number given of a counter."""
 
