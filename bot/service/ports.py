@@ -100,12 +100,42 @@ class Button:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One part of the bars of a picture."""
+
+    look: str  # how it is drawn: busy, quiet, unknown, kept, free or out
+    word: str  # what it is called
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One day of a picture."""
+
+    label: str  # of the day
+    hours: tuple[float, ...]  # of cards, as many as the picture has parts
+    waiting: float  # hours that people waited
+
+
+@dataclass(frozen=True)
+class HoursPicture:
+    """How the hours of the cards went, day by day: what ``Plots.hours`` draws. Numbers and words, so that it can wait in the outbox."""
+
+    title: str  # what it shows
+    about: str  # the time that it is about, and what else there is to know
+    unit: str  # what the bars count
+    waiting: str  # what the bars below count
+    parts: tuple[Part, ...]  # of each bar, from below
+    bars: tuple[Bar, ...]  # oldest first
+
+
+@dataclass(frozen=True)
 class Reply:
     """A message: lines and at most three buttons. The first line is the whole message."""
 
     lines: tuple[LineOf, ...]
     buttons: tuple[Button, ...] = ()
     ok: bool = True  # False: a refusal (exit code of the terminal)
+    picture: HoursPicture | None = None  # goes with it where the surface can show one; the lines say it all without
 
 
 @dataclass(frozen=True)
@@ -441,6 +471,14 @@ class People(Protocol):
 
     def admins(self) -> Iterable[PersonId]:
         """The admins of gpubot."""
+        ...
+
+
+class Plots(Protocol):
+    """Draws pictures: a method each, values in, a PNG out. Slow the first time; never called while somebody waits for an ack."""
+
+    def hours(self, picture: HoursPicture) -> bytes:
+        """Stacked hours a day, and the hours that people waited."""
         ...
 
 

@@ -1,0 +1,48 @@
+"""The pictures: files of the right size that show something, without a window server, whatever the numbers are."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from bot.edges.plots import LOOKS, Plots
+from bot.service.ports import Bar, HoursPicture, Part
+
+PARTS = tuple(Part(look, look) for look in LOOKS if look != "waiting")
+WEEK = tuple(Bar(day, (40.0, 12.0, 6.0, 2.0, 12.0, 24.0), 5.0) for day in ("Mon 9", "Tue 10", "Wed 11"))
+
+
+def picture(bars: tuple[Bar, ...] = WEEK) -> HoursPicture:
+    return HoursPicture("4 cards", "Mon 9 to Wed 11 Nov", "hours of cards a day", "hours waited", PARTS, bars)
+
+
+def pixels(png: bytes) -> tuple[tuple[int, int], set[bytes]]:
+    """Size and colours."""
+    with Image.open(io.BytesIO(png)) as image:
+        assert image.format == "PNG"
+        return image.size, {bytes(colour) for _, colour in image.convert("RGB").getcolors(image.width * image.height)}
+
+
+def rgb(look: str) -> bytes:
+    return bytes.fromhex(LOOKS[look]["facecolor"][1:])
+
+
+def test_a_week_is_drawn_in_the_size_that_slack_shows_well() -> None:
+    size, colours = pixels(Plots().hours(picture()))
+    assert size == (1600, 1000)
+    assert {rgb(look) for look in ("busy", "quiet", "kept", "free", "out", "waiting")} <= colours
+
+
+def test_what_is_not_there_is_not_drawn() -> None:
+    bars = tuple(Bar(day, (0.0, 0.0, 0.0, 0.0, 96.0, 0.0), 0.0) for day in ("Mon 9", "Tue 10"))
+    _, colours = pixels(Plots().hours(picture(bars)))
+    assert rgb("free") in colours and rgb("busy") not in colours and rgb("waiting") not in colours
+
+
+def test_the_same_numbers_make_the_same_file() -> None:
+    assert Plots().hours(picture()) == Plots().hours(picture())
+
+
+@pytest.mark.parametrize("bars", [(), (Bar("Mon 9", (0.0,) * 6, 0.0),), WEEK * 11], ids=["none", "nothing", "a month"])
+def test_any_number_of_days_and_no_hours_at_all_are_drawn(bars: tuple[Bar, ...]) -> None:
+    assert Plots().hours(picture(bars)).startswith(b"\x89PNG")
