@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain import clockback, idle, leases, moves, overdue, planner, pool, questions, windows
+from bot.domain import clockback, idle, leases, moves, order, overdue, planner, pool, questions, windows
 from bot.domain.draft import Draft
 from bot.domain.inside import Minute
 from bot.domain.leases.common import Round as LeaseRound
@@ -75,6 +75,8 @@ def decide(
     lent = LeaseRound(sight, people, policy, acting, _stood_still(draft, acting, blind), away)
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
+    if seen is not None:
+        order.settle(draft, policy)
     overdue.settle(draft, people, policy)
     planner.settle(draft, sight, people, policy, away)
     if not jumped:

@@ -6,14 +6,17 @@ Every room speaks in these. A value is changed by making a new one (``dataclasse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import Any, TypeVar
 
 from bot.domain.inside import Check, Device, Nudge, Watch
 from bot.domain.waiting import Account, Interest, Passing, Promised, Shift, ShiftWhy
+
+K = TypeVar("K")
 
 PersonId = str
 """A person as Slack knows them: ``U…`` or ``W…``."""
@@ -588,6 +591,7 @@ class Person:
     active: bool = True  # still in the workspace
     outside: str = ""  # why they can say nothing to the bot ("that is a bot"); "" they can
     quiet_until: datetime | None = None  # do-not-disturb of Slack lasts until then; None: it does not
+    user_name: str = ""  # unique in the workspace, where `name` is what they chose to be shown as; "" not known
 
 
 # ---- what is seen -------------------------------------------------------------------------------------------------
@@ -755,6 +759,14 @@ class Books:
     paused: str = ""  # who paused, and why; "" acting
     accounts: Mapping[PersonId, Account] = field(default_factory=dict)  # what each used lately, by person
     interests: Mapping[str, Interest] = field(default_factory=dict)  # open ones, by key
+    shelves: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # see `kept`
+
+    def kept(self, kind: Callable[[Books], K]) -> K:
+        """Something that is made of the books alone and often asked for (`shelves`): made once, for they do not change."""
+        if kind not in self.shelves:
+            self.shelves[kind] = kind(self)
+        made: K = self.shelves[kind]
+        return made
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of (`slots`)."""

@@ -1,18 +1,18 @@
 """The line: who is in it, in which order, and how one gets in and out.
 
-Called by commands (a person asks or leaves) and by the planner (the order). First come, first served: a request's place is the time
-it was asked. Nothing here gives a hold; only a round does.
+Called by commands (a person asks or leaves) and by the planner (the order). A request's place is the time it was asked, shifted by what
+``order`` says: frozen then, and moved only by what its person says. Nothing here gives a hold; only a round does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Protocol
 
-from bot.domain import hours, windows
+from bot.domain import hours, order, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
@@ -35,13 +35,12 @@ from bot.domain.model import (
 from bot.domain.near import Near, may_have, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.shelves import WAITING, Line, S
 from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of, parts, rivals
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
-
-WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
-"""In line: queued or offered."""
+from bot.domain.waiting import Shift, ShiftWhy
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,11 @@ class Wanted:
     because: str = ""  # reason, raw
     window: WindowWish | None = None  # when the machine may restart; None: not said
     counted: bool = False  # the number was said, not filled in
+    urgent: bool = False  # earlier in line, with a reason, once in a while
+    spare: bool = False  # later in line, and only while nobody else wants it
+    partly: bool = False  # fewer are better than none
+    start: datetime | None = None  # booked: not before; None: not said
+    before: datetime | None = None  # withdraws itself then; None: not said
 
 
 class Requests(Protocol):
@@ -70,10 +74,14 @@ class Requests(Protocol):
         """By slot."""
         ...
 
+    def kept(self, kind: type[S]) -> S:
+        """The shelf of a kind (`shelves`)."""
+        ...
+
 
 def line(books: Requests) -> list[Request]:
     """Everybody in line, in order, resting ones included (they keep their place)."""
-    return sorted((r for r in books.requests.values() if r.state in WAITING), key=lambda r: r.place_key)
+    return list(books.in_line) if isinstance(books, Near) else books.kept(Line).all()
 
 
 def place(books: Places, request: Request) -> int:
@@ -135,17 +143,24 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
         return _elsewhere(draft, person, stranded, machine, wanted, policy)
     if len(mine) >= policy.queued_a_person:
         raise OverCap(limit=policy.queued_a_person, have=len(mine), what="requests in line")
+    lost = _lost(draft, person, machine, kind, wanted, policy)
+    team = order.team_of(policy, person)
     new = Request(
         number=draft.number("number"),
         person=person.id,
         kind=kind,
         count=wanted.count,
         machine=machine.uuid,
-        asked=_old_place(draft, person, machine, kind, wanted, policy) or draft.now,
-        terms=Terms(length=wanted.length),
+        asked=lost.asked if lost is not None else draft.now,
+        terms=Terms(length=wanted.length, spare=wanted.spare),
         because=wanted.because,
         ask_first=wanted.window is not None and wanted.window.which is Which.ASK,
         changed=draft.now,
+        shifts=_shifts(draft, person, replace(wanted, kind=kind), policy, lost),
+        team=team.name if team is not None else "",
+        partly=wanted.partly,
+        start=wanted.start,
+        before=wanted.before,
     )
     new = step(draft, new, On.ASKED, by=person.id, why=wanted.because, new=True)
     if wanted.window is not None:
@@ -153,10 +168,20 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     return new
 
 
-def _old_place(
-    draft: Draft, person: Person, machine: Machine, kind: str, wanted: Wanted, policy: Policy
-) -> datetime | None:
-    """The place of a request whose device was lost: for three working days, and once, its person asks again from there."""
+def _shifts(draft: Draft, person: Person, wanted: Wanted, policy: Policy, lost: Request | None) -> tuple[Shift, ...]:
+    """What moves the place of a new request; of one that is asked again from its old place what moved that, and what is said now."""
+    if lost is None:
+        found = order.shifts(draft, person, wanted, policy)
+    else:
+        had = {s.why for s in lost.shifts}
+        found = (*lost.shifts, *(s for s in order.said(wanted, policy) if s.why not in had))
+    if wanted.urgent:
+        order.note_urgent(draft, person.id)
+    return found
+
+
+def _lost(draft: Draft, person: Person, machine: Machine, kind: str, wanted: Wanted, policy: Policy) -> Request | None:
+    """The request whose device was lost: for three working days, and once, its person asks again from its place."""
     for lease in draft.leases.values():
         same = (lease.person, lease.machine, lease.kind) == (person.id, machine.uuid, kind)
         old = draft.requests.get(lease.request)
@@ -165,7 +190,7 @@ def _old_place(
         until = hours.add_working_days(lease.changed, policy.still_wanted, person.zone, policy)
         again = any(r.asked == old.asked and r.number != old.number for r in draft.requests.values())
         if draft.now <= until and not again:
-            return old.asked
+            return old
     return None
 
 
@@ -188,6 +213,7 @@ def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wan
         fields["terms"] = replace(old.terms, length=wanted.length)
     if wanted.because:
         fields["because"] = wanted.because
+    fields |= _said(draft, person, old, wanted, policy, fields.get("terms", old.terms))
     moved = step(draft, old, On.CHANGED, by=person.id, why=f"for {machine.name} instead", **fields)
     if wanted.window is None:
         return moved
@@ -213,6 +239,7 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
         changed = replace(changed, because=wanted.because)
     if wanted.window is not None:
         changed = replace(changed, ask_first=wanted.window.which is Which.ASK)
+    changed = replace(changed, **_said(draft, person, old, wanted, policy, changed.terms))
     if changed == old and wanted.window is None:
         raise Already(number=old.number, count=old.count, kind=old.kind)
     if wanted.window is not None:
@@ -224,8 +251,39 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
         "because": changed.because,
         "ask_first": changed.ask_first,
         "rest": changed.rest,
+        "shifts": changed.shifts,
+        "partly": changed.partly,
+        "start": changed.start,
+        "before": changed.before,
     }
-    return step(draft, old, On.CHANGED, by=person.id, why="asked again", **fields)
+    return step(draft, old, On.CHANGED, by=person.id, why=_what_changed(old, changed), **fields)
+
+
+def _said(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy, terms: Terms) -> dict[str, Any]:
+    """What the words of a line change of a request that waits: nothing that was not said. Its place moves by those words alone."""
+    had = {s.why for s in old.shifts}
+    more = tuple(s for s in order.said(wanted, policy) if s.why not in had)
+    if any(s.why is ShiftWhy.URGENT for s in more):
+        order.note_urgent(draft, person.id)
+    return {
+        "shifts": (*old.shifts, *more),
+        "terms": replace(terms, spare=terms.spare or wanted.spare),
+        "partly": old.partly or wanted.partly,
+        "start": wanted.start or old.start,
+        "before": wanted.before or old.before,
+    }
+
+
+def _what_changed(old: Request, new: Request) -> str:
+    """For the ledger: that it was asked again, and what of it moves its place or its time."""
+    moved = [s.why.value for s in new.shifts if s not in old.shifts]
+    partly = ["partly"] if new.partly and not old.partly else []
+    times = [
+        f"{word} {at:%Y-%m-%d %H:%M} UTC"
+        for word, at, was in (("from", new.start, old.start), ("before", new.before, old.before))
+        if at is not None and at != was
+    ]
+    return ", ".join(["asked again", *moved, *partly, *times])
 
 
 def wake(request: Request) -> Request:
@@ -263,48 +321,57 @@ def wanting(books: Places, card: Card) -> list[Request]:
     return [r for r in line(books) if has_kind(card, r.kind) and may_have(books, r.machine, card)]
 
 
-def waiters(books: Places, kind: str, machine: MachineId = "") -> list[Request]:
-    """Those who wait for what a device of this kind is of, and would take it now: in line and not resting. For a vGPU also those who
-    want another size of its card.
+def waiters(books: Places, kind: str, machine: MachineId = "", now: datetime | None = None) -> list[Request]:
+    """Those who wait for what a device of this kind is of, and would take it now: in line, not resting, and not booked for later. For a vGPU
+    also those who want another size of its card.
 
     :param machine: only what its host has, and who waits there; "" all
+    :param now: of books; a draft has its own. Without either no booking waits
     """
+    now = _now(books, now)
     books = near(books, machine) or books
     wanted = rivals(books, kind)
-    return [r for r in line(books) if r.kind in wanted and r.rest is None]
+    return [r for r in line(books) if r.kind in wanted and order.waits(r, now)]
 
 
-def contended(books: Places, kind: str, machine: MachineId = "") -> bool:
-    """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free. ``machine``: as in ``waiters``."""
+def contended(books: Places, kind: str, machine: MachineId = "", now: datetime | None = None) -> bool:
+    """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free. ``machine``, ``now``: as in
+    ``waiters``."""
+    now = _now(books, now)
     books = near(books, machine) or books
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
-    wanted = ((k, _wanted(books, k)) for k in rivals(books, kind))
+    wanted = ((k, _wanted(books, k, now)) for k in rivals(books, kind))
     return any(n > sum(1 for s in _good(books, k) if s not in had) for k, n in wanted if n)
 
 
-def shortage(books: Draft | Near, kind: str, machine: MachineId = "") -> int:
+def _now(books: Places, now: datetime | None) -> datetime:
+    return now or (books.now if isinstance(books, Draft) else datetime.min.replace(tzinfo=UTC))
+
+
+def shortage(books: Draft, kind: str, machine: MachineId = "") -> int:
     """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else. One who wants another
     size of the same cards wants all parts of a card. ``machine``: as in ``waiters``."""
-    books = near(books, machine) or books
-    lacking = _lacking(books, kind)
-    for other in rivals(books, kind) - {kind}:
-        whole = [len(parts(c, kind)) / len(parts(c, other)) for c in books.cards.values() if has_kind(c, other)]
-        lacking += ceil(max(0, _lacking(books, other)) * max(whole, default=0)) if _wanted(books, other) else 0
+    now, here = books.now, near(books, machine) or books
+    lacking = _lacking(here, kind, now)
+    for other in rivals(here, kind) - {kind}:
+        whole = [len(parts(c, kind)) / len(parts(c, other)) for c in here.cards.values() if has_kind(c, other)]
+        wanted = _wanted(here, other, now)
+        lacking += ceil(max(0, _lacking(here, other, now)) * max(whole, default=0)) if wanted else 0
     return lacking
 
 
-def _lacking(books: Draft | Near, kind: str) -> int:
+def _lacking(books: Draft | Near, kind: str, now: datetime) -> int:
     coming = 0
     for slot in _good(books, kind):
         holder = books.holder(slot, Turn.HAS)
         lease = books.leases.get(holder or "")
         back = lease is not None and lease.state is LeaseState.RETURNING and not lease.fault
         coming += holder is None or (back and books.holder(slot, Turn.NEXT) is None)
-    return _wanted(books, kind) - coming
+    return _wanted(books, kind, now) - coming
 
 
-def _wanted(books: Places, kind: str) -> int:
-    mine = (r for r in line(books) if r.kind == kind and r.rest is None)
+def _wanted(books: Places, kind: str, now: datetime) -> int:
+    mine = (r for r in line(books) if r.kind == kind and order.waits(r, now))
     return sum(r.count for r in mine if r.state is RequestState.QUEUED)
 
 

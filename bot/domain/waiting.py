@@ -55,6 +55,7 @@ class Account:
     hours: float = 0.0  # hours of devices, as of `at`
     at: datetime | None = None  # when that was reckoned; None: never
     urgent: datetime | None = None  # when they last asked urgently
+    team: str = ""  # their team at the last charge; "" none
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind
+from bot.domain.order import team_of
 from bot.domain.planner import expected_free
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
@@ -241,9 +242,9 @@ def keep_offered(books: Books, lease: Lease, now: datetime) -> bool:
 
     That promises the card to who waits, as soon as a time is known at which it comes out.
     """
-    others = [r for r in waiters(books, lease.kind, lease.machine) if r.person != lease.person]
+    others = [r for r in waiters(books, lease.kind, lease.machine, now) if r.person != lease.person]
     known = expected_free(books, lease, now) is not None or any(r.machine == lease.machine for r in others)
-    taken = known and bool(others) and contended(books, lease.kind, lease.machine)
+    taken = known and bool(others) and contended(books, lease.kind, lease.machine, now)
     return keepable(books, lease) and not taken
 
 
@@ -329,6 +330,7 @@ def adopt(
         changed=draft.now,
         active_since=draft.now,
         end=end_of(length, draft.now, person.zone, policy),
+        team=team.name if (team := team_of(policy, person)) is not None else "",
     )
     if tell:
         _tell_holder(draft, lease, by, "adopted")

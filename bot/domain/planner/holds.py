@@ -35,6 +35,7 @@ def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
         terms=request.terms,
         since=draft.now,
         changed=draft.now,
+        team=request.team,
     )
     return step(draft, lease, On.RESERVE, new=True, why=", ".join(slots))
 

@@ -222,7 +222,8 @@ class SlackPeople:
         # What somebody is shown as is theirs to choose: only the id and the user name make an admin.
         admin = bool({id, user_name} & set(self._settings.admins))
         zone = str(user.get("tz") or self._settings.zone)
-        person = Person(id, str(shown or user_name or id), zone, admin=admin, active=not user.get("deleted"))
+        name, active = str(shown or user_name or id), not user.get("deleted")
+        person = Person(id, name, zone, admin=admin, active=active, user_name=user_name)
         outside = next((why for key, why in OUTSIDE.items() if user.get(key)), "")
         return _Known(replace(person, outside=outside), user_name, not outside, self._clock() + FRESH)
 

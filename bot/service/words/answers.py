@@ -642,4 +642,4 @@ def passed(scene: Scene, request: Request) -> Reply:
 
 def _others(scene: Scene, request: Request) -> bool:
     """Whether somebody else is in line for the same kind and would be asked."""
-    return any(r.number != request.number for r in waiters(scene.books, request.kind, request.machine))
+    return any(r.number != request.number for r in waiters(scene.books, request.kind, request.machine, scene.now))

@@ -69,7 +69,9 @@ def _seen_by_others(
     scene: Scene, asked: Sequence[tuple[Lease, tuple[SlotId, ...]]], slots: Sequence[SlotId], reasoned: bool
 ) -> LineOf | None:
     holders = {x.person for x, _ in asked}
-    wanted = [r for x, _ in asked for r in waiters(scene.books, x.kind, x.machine) if r.person not in holders]
+    wanted = [
+        r for x, _ in asked for r in waiters(scene.books, x.kind, x.machine, scene.now) if r.person not in holders
+    ]
     waits = min(wanted, key=lambda r: (r.asked, r.number), default=None)
     n = len(slots)
     if waits is None:
