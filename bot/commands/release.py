@@ -1,22 +1,23 @@
 """release [#n / CARD / all] [now / when done / tonight / TIME]: give back, or leave the line
 
-Without a time it agrees to no restart, but asks for one.
+Without a time it agrees to no restart, but asks for one. ``for @bob`` or ``to bob`` is understood, and answered with who comes first: what is
+given back goes to whoever is first in line.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain import leases, queue, windows
-from bot.domain.errors import NotPossible, Unclear, WhichThing
-from bot.domain.grammar import Heard, RefKind
-from bot.domain.model import Lease, LeaseState, Request, SlotId
+from bot.domain.errors import NotPossible, Unclear, UnknownThing, WhichThing
+from bot.domain.grammar import Heard, RefKind, split_because
+from bot.domain.model import Lease, LeaseState, Person, Request, SlotId
 from bot.service import words
 from bot.service.context import Context, Takes, name_of
 from bot.service.ports import Reply
 
-WORDS = ("release", "give back", "return", "free")
+WORDS = ("release", "give back", "return", "free", "give", "hand over")
 ADMIN = False
 WRITES = True
 RANK = 5
@@ -26,6 +27,7 @@ EXAMPLES = (
     ("release T4-1 now", "with a restart at once"),
     ("release #12 tonight", "with a restart tonight"),
     ("release all when done", "as soon as nothing runs there"),
+    ("release T4-1 for @bob", "to whoever is first in line, all the same; the answer says who that is"),
 )
 
 HINT = "release, release T4-1 now, release #12 tonight, release all when done"
@@ -44,6 +46,7 @@ class _Given:
 
 def run(ctx: Context) -> Reply:
     """Give back what is named, or the only thing there is."""
+    ctx, meant = _meant_for(ctx)
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
     given = _named(ctx, heard) if heard.refs_of(RefKind.ALL, RefKind.LABEL, RefKind.CARD) else [_only(ctx, heard)]
@@ -51,8 +54,43 @@ def run(ctx: Context) -> Reply:
     again = frozenset(
         item.thing.label for item in given if isinstance(item.thing, Lease) and item.thing.state is LeaseState.RETURNING
     )
-    back = [_give(ctx, item.thing, item.slots, heard) for item in given if isinstance(item.thing, Lease)]
-    return words.released(ctx.scene(), ctx.person.id, back, left, again)
+    here = [item for item in given if isinstance(item.thing, Lease)]
+    other = meant is not None and any(_goes_to_another(ctx, item.thing, meant) for item in here)
+    said = replace(heard, window=None) if other else heard
+    back = [_give(ctx, item.thing, item.slots, said) for item in here if isinstance(item.thing, Lease)]
+    put_off = other and heard.window is not None
+    return words.released(ctx.scene(), ctx.person.id, back, left, again, meant.id if meant is not None else "", put_off)
+
+
+_MEANT = re.compile(r"(?:^|(?<=\s))(?:for|to)\s+(?P<who><@[^>\s]+>|@?[^\s,;]+)(?=[\s,;.]|$)[,;.]?", re.IGNORECASE)
+_TO_SOMEBODY = re.compile(r"\s*(?:give(?!\s+back(?:\s|$))|hand\s+over)(?:\s|$)", re.IGNORECASE)
+
+
+def _meant_for(ctx: Context) -> tuple[Context, Person | None]:
+    """Whom it is given back for, and the line without that; None: nobody was named.
+
+    :raises UnknownThing: nobody is called so
+    :raises Unclear: `give` and `hand over` without anybody, which may mean `give me one`
+    """
+    before, _ = split_because(ctx.text)
+    machines = {machine.name.casefold() for machine in ctx.draft.machines.values()}
+    for found in _MEANT.finditer(before):
+        word = found["who"]
+        person = ctx.people.find(word) if word.casefold() not in machines else None
+        if person is None and word.startswith(("@", "<@")):
+            raise UnknownThing(what="person", text=word, known=())
+        if person is not None:
+            return replace(ctx, text=f"{ctx.text[: found.start()]} {ctx.text[found.end() :]}".strip()), person
+    if _TO_SOMEBODY.match(ctx.whole):
+        raise Unclear(text=ctx.whole, hint="give back T4-1, or request 1 for a card of your own")
+    return ctx, None
+
+
+def _goes_to_another(ctx: Context, thing: Thing, meant: Person) -> bool:
+    """Whether the first in line for it is somebody else than it is given back for: then no restart is agreed by the same word, so that it
+    can be kept after all."""
+    waits = queue.waiters(ctx.draft, thing.kind, thing.machine)
+    return bool(waits) and waits[0].person != meant.id
 
 
 def _give(ctx: Context, lease: Lease, slots: tuple[SlotId, ...] | None, heard: Heard) -> Lease:

@@ -13,6 +13,7 @@ from bot.domain.queue import waiters
 from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
+from bot.service.words.answers_given_for import given_for, keep_for
 from bot.service.words.board import request_button
 from bot.service.words.common import (
     MINE,
@@ -63,10 +64,16 @@ HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
 
 
 def released(
-    scene: Scene, person: PersonId, back: Sequence[Lease], left: Sequence[Request], again: frozenset[str] = frozenset()
+    scene: Scene,
+    person: PersonId,
+    back: Sequence[Lease],
+    left: Sequence[Request],
+    again: frozenset[str] = frozenset(),
+    meant: PersonId = "",
+    put_off: bool = False,
 ) -> Reply:
     """The answer to ``release``: ``back`` are the cards given back (or the parts of them), ``left`` the places given up, ``again`` the
-    numbers of what was given back already."""
+    numbers of what was given back already, ``meant`` whom it is given back for ("" nobody was named); ``put_off``: it goes to somebody else, so the restart that was named is not agreed."""
     returning = [x for x in back if x.state is LeaseState.RETURNING]
     over = [x for x in back if x.state is not LeaseState.RETURNING]
     unasked = [x for x in returning if comes_out_words(scene, x) is None]
@@ -89,9 +96,9 @@ def released(
             for x in (over if returning else ())
         ],
         _stays(scene, person),
-        _who_waits(scene, returning),
+        *(given_for(scene, back, left, meant, put_off) if meant else (_who_waits(scene, returning),)),
         *_asks(scene, unasked),
-        buttons=_buttons(scene, unasked, returning),
+        buttons=(keep_for(scene, returning, meant), *_buttons(scene, unasked, returning)),
     )
 
 
