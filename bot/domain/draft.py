@@ -30,6 +30,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.news import News, NewsKind, in_order
+from bot.domain.shelves import S, Shelf
 from bot.domain.slots import card_name, card_of
 from bot.domain.waiting import Account, Interest
 
@@ -117,6 +118,10 @@ class Draft:
     paused: str = field(init=False)
     _values: dict[type, dict[Any, Any]] = field(init=False)  # the nine dicts behind those views
     _on: dict[SlotId, tuple[Hold, ...]] = field(init=False)  # the holds by card
+    _shelves: dict[type, Any] = field(default_factory=dict, init=False)  # see `kept`
+    _following: dict[type, list[Shelf]] = field(
+        default_factory=dict, init=False
+    )  # the same, by the nouns that move them
     _touched: dict[type, dict[Any, None]] = field(init=False)  # keys that were put, in order
     _said: set[str] = field(default_factory=set, init=False)  # told here
     _numbers: dict[str, int] = field(init=False)
@@ -137,12 +142,33 @@ class Draft:
     def put(self, value: Entity) -> None:
         """Write a new or changed value."""
         kind, key = type(value), key_of(value)
-        self._values[kind][key] = value
+        values = self._values[kind]
+        old = values.get(key)
+        values[key] = value
         self._touched[kind][key] = None
+        for shelf in self._following.get(kind, ()):
+            shelf.follow(old, value)
 
     def remove(self, machine: Machine) -> None:
         """Take a machine out."""
-        del self._values[Machine][machine.uuid]
+        old = self._values[Machine].pop(machine.uuid)
+        self._touched[Machine][machine.uuid] = None
+        for shelf in self._following.get(Machine, ()):
+            shelf.follow(old, None)
+
+    def kept(self, kind: type[S]) -> S:
+        """The shelf of a kind: that of the books, with what was written here."""
+        found: S | None = self._shelves.get(kind)
+        if found is None:
+            found = self._shelves[kind] = self.books.kept(kind).over(self)
+            before = tables(self.books)
+            for noun in kind.follows:
+                old, new = before[noun], self._values[noun]
+                for key in self._touched[noun]:
+                    if key in old or key in new:
+                        found.follow(old.get(key), new.get(key))
+                self._following.setdefault(noun, []).append(found)
+        return found
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of."""
@@ -198,9 +224,15 @@ class Draft:
 
     def scratch(self) -> Draft:
         """A copy as it stands now, to try something on: what is written there is recorded nowhere."""
+        return Draft(self.as_books(), self.now)
+
+    def as_books(self) -> Books:
+        """The books as they stand now."""
         now: dict[str, Any] = {name: dict(getattr(self, name)) for name in NOUNS}
         now |= {"holds": frozenset(self.holds), "numbers": dict(self._numbers), "paused": self.paused}
-        return Draft(replace(self.books, **now), self.now)
+        books = replace(self.books, **now)
+        books.shelves.update({kind: shelf.over(books) for kind, shelf in self._shelves.items()})
+        return books
 
     # ---- reading
 

@@ -33,6 +33,7 @@ from bot.domain.model import (
 )
 from bot.domain.outcoming import out_by
 from bot.domain.policy import Policy
+from bot.domain.shelves import S
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name
 
@@ -58,6 +59,7 @@ class Open(Protocol):
     @property
     def holds(self) -> frozenset[Hold] | set[Hold]: ...
     def on(self, card: SlotId) -> tuple[Hold, ...]: ...
+    def kept(self, kind: type[S]) -> S: ...
 
 
 @dataclass(frozen=True)

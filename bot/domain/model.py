@@ -116,6 +116,7 @@ class Card:
     was: tuple[
         str, ...
     ] = ()  # of a fixed card: addresses that it had before, while any machine's settings may name them
+    stands: str = ""  # where it was last seen while nobody had it: a word of ``standing``; "" in the pool
 
 
 @dataclass(frozen=True)
@@ -759,7 +760,11 @@ class Books:
     paused: str = ""  # who paused, and why; "" acting
     accounts: Mapping[PersonId, Account] = field(default_factory=dict)  # what each used lately, by person
     interests: Mapping[str, Interest] = field(default_factory=dict)  # open ones, by key
-    shelves: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # see `kept`
+
+    @cached_property
+    def shelves(self) -> dict[Any, Any]:
+        """What was made of them so far, by what it is: see ``kept``."""
+        return {}
 
     def kept(self, kind: Callable[[Books], K]) -> K:
         """Something that is made of the books alone and often asked for (`shelves`): made once, for they do not change."""

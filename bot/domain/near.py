@@ -8,25 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from bot.domain.model import Card, Hold, Lease, Machine, MachineId, Request, SlotId, Turn
+from bot.domain.shelves import CardsOn, Line, S, cards_on, place_of
 from bot.domain.slots import Places, card_name
 
 
 @dataclass(frozen=True)
 class Near:
-    """What concerns one host."""
+    """What concerns one host. Made to be asked at once: it does not go along with what is written later."""
 
-    cards: Mapping[SlotId, Card]  # its own
-    machines: Mapping[MachineId, Machine]  # all
-    requests: Mapping[int, Request]  # for machines on it, or that may be
-    leases: Mapping[str, Lease]  # all
-    held_on: Mapping[SlotId, tuple[Hold, ...]]  # the holds on its cards, by card
+    places: Places  # the books, or a draft of them
+    vcenter: str  # the host's vCenter
+    host: str  # its id there
 
     @property
+    def machines(self) -> Mapping[MachineId, Machine]:
+        """All."""
+        return self.places.machines
+
+    @property
+    def leases(self) -> Mapping[str, Lease]:
+        """All."""
+        return self.places.leases
+
+    @cached_property
+    def cards(self) -> Mapping[SlotId, Card]:
+        """Its own."""
+        return {c.name: c for c in cards_on(self.places, self.vcenter, self.host)}
+
+    @cached_property
+    def in_line(self) -> list[Request]:
+        """Who waits for machines on it, or that may be, in order."""
+        return self.places.kept(Line).on(f"{self.vcenter}:{self.host}")
+
+    @cached_property
+    def requests(self) -> Mapping[int, Request]:
+        """The same by number."""
+        return {r.number: r for r in self.in_line}
+
+    @cached_property
     def holds(self) -> frozenset[Hold]:
-        """All of them."""
-        return frozenset(h for mine in self.held_on.values() for h in mine)
+        """Those on its cards."""
+        return frozenset(h for name in self.cards for h in self.on(name))
 
     def holder(self, slot: SlotId, turn: Turn) -> str | None:
         """The label that has, or is next for, a slot."""
@@ -34,13 +59,16 @@ class Near:
 
     def on(self, card: SlotId) -> tuple[Hold, ...]:
         """The holds on a card, whole or part."""
-        return self.held_on.get(card, ())
+        return self.places.on(card)
+
+    def kept(self, kind: type[S]) -> S:
+        """The shelves of the books: of all hosts."""
+        return self.places.kept(kind)
 
 
 def host_of(places: Places, machine: MachineId) -> str:
     """The host of a machine, by vCenter and id; "" not known."""
-    known = places.machines.get(machine)
-    return f"{known.vcenter}:{known.host}" if known is not None and known.host else ""
+    return place_of(places.machines.get(machine))
 
 
 def meet(places: Places, one: MachineId, other: MachineId) -> bool:
@@ -56,9 +84,7 @@ def may_have(places: Places, machine: MachineId, card: Card) -> bool:
 
 def near(places: Places, machine: MachineId) -> Near | None:
     """What concerns the host of a machine; None: everything does, since all cards are on one host, or its own is not known."""
-    host = host_of(places, machine)
-    if not host or len({(c.vcenter, c.host) for c in places.cards.values()}) < 2:
+    known = places.machines.get(machine)
+    if known is None or not known.host or places.kept(CardsOn).hosts < 2:
         return None
-    cards = {name: c for name, c in places.cards.items() if f"{c.vcenter}:{c.host}" == host}
-    requests = {n: r for n, r in places.requests.items() if host_of(places, r.machine) in ("", host)}
-    return Near(cards, places.machines, requests, places.leases, {name: places.on(name) for name in cards})
+    return Near(places, known.vcenter, known.host)

@@ -39,8 +39,8 @@ from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, LOOKS_TO_HEAL
 from bot.domain.questions import stranger_key, window_key
-from bot.domain.queue import WAITING
 from bot.domain.seats import running_on
+from bot.domain.shelves import WAITING
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, equal, kind_of, known, part_of, parts, same_card
 from bot.domain.vgpu import lendable

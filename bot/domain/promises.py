@@ -28,7 +28,8 @@ from bot.domain.model import (
 )
 from bot.domain.near import host_of, near
 from bot.domain.policy import Policy
-from bot.domain.queue import WAITING, line
+from bot.domain.queue import line
+from bot.domain.shelves import WAITING
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, has_kind, kind_of, open_of, rivals
 

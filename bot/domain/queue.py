@@ -35,7 +35,7 @@ from bot.domain.model import (
 from bot.domain.near import Near, may_have, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
-from bot.domain.shelves import WAITING, Line, S
+from bot.domain.shelves import Line, S
 from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of, parts, rivals
 from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish

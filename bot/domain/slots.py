@@ -26,6 +26,7 @@ from bot.domain.model import (
     Turn,
     Vgpu,
 )
+from bot.domain.shelves import S, cards_on
 
 
 class Places(Protocol):
@@ -58,6 +59,10 @@ class Places(Protocol):
 
     def on(self, card: SlotId) -> tuple[Hold, ...]:
         """Those on a card, whole or part."""
+        ...
+
+    def kept(self, kind: type[S]) -> S:
+        """The shelf of a kind (`shelves`)."""
         ...
 
 
@@ -133,8 +138,8 @@ def open_of(places: Places, kind: str, host: tuple[str, str] | None = None) -> l
     :param host: those on it alone, by its vCenter and its id there; None: all
     """
     found: list[tuple[tuple[int, str, int], SlotId]] = []
-    for card in places.cards.values():
-        if host not in (None, (card.vcenter, card.host)) or not has_kind(card, kind):
+    for card in places.cards.values() if host is None else cards_on(places, *host):
+        if not has_kind(card, kind):
             continue
         if card.mode is Mode.VGPU and size_of(places, card) not in (None, kind):
             continue

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from bot.domain import orders
-from bot.domain.draft import Changes, Draft, copied
+from bot.domain.draft import Changes, Draft
 from bot.domain.model import Books, Lease, Move
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
@@ -41,21 +40,7 @@ URGENT = frozenset(
 
 def books_of(draft: Draft) -> Books:
     """The books as they are after the draft: what its messages talk about."""
-    return replace(
-        draft.books,
-        cards=copied(draft.cards),
-        machines=copied(draft.machines),
-        requests=copied(draft.requests),
-        leases=copied(draft.leases),
-        moves=copied(draft.moves),
-        agreements=copied(draft.agreements),
-        watches=copied(draft.watches),
-        accounts=copied(draft.accounts),
-        interests=copied(draft.interests),
-        holds=frozenset(draft.holds),
-        numbers=dict(draft.numbers),
-        paused=draft.paused,
-    )
+    return draft.as_books()
 
 
 def close(draft: Draft, policy: Policy) -> tuple[Changes, tuple[Post, ...]]:
