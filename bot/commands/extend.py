@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from bot.domain import leases
-from bot.domain.errors import NotPossible
-from bot.domain.grammar import Bare, RefKind
+from bot.domain.errors import NotPossible, Unclear
+from bot.domain.grammar import Bare, Heard, RefKind, split_because
 from bot.domain.model import LeaseState, Length
 from bot.service import words
 from bot.service.context import Context, Takes
@@ -27,7 +30,9 @@ TAKES = Takes(length=True, refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 def run(ctx: Context) -> Reply:
     """A new end, within the limits."""
-    heard = ctx.hear(Bare.LENGTH)
+    said, reason = split_because(ctx.text)
+    plain = f"{_BY.sub(' ', said)} because {reason}" if reason else _BY.sub(" ", said)
+    heard = _longer(replace(ctx, text=plain).hear(Bare.LENGTH))
     ctx.clear(heard, HINT, TAKES)
     running = [x for x in ctx.own_leases() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING, LeaseState.MOVING)]
     lease = ctx.lease_meant(heard, running)
@@ -35,3 +40,29 @@ def run(ctx: Context) -> Reply:
         raise NotPossible(what="extend", why="you have no card")
     longer = leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy)
     return words.extended(ctx.scene(), longer, lease.end)
+
+
+_MORE = frozenset({"more", "another", "longer", "it"})
+"""Words of ``another 2 hours`` that say what ``extend`` says already."""
+_BY = re.compile(r"(?:^|(?<=\s))by\s+(?=[0-9]+(?:[.,][0-9]+)?\s?[a-z])", re.IGNORECASE)
+"""That of ``by 2 hours``."""
+_LESS = re.compile(r"[-–−][0-9]")
+
+
+def _longer(heard: Heard) -> Heard:
+    """The line without those words.
+
+    :raises Unclear: a number of which nobody knows what it counts
+    :raises NotPossible: less time, not more
+    """
+    less = next((word for word in heard.rest if _LESS.match(word)), "")
+    if less:
+        works = "release gives it back, release tonight with the restart"
+        raise NotPossible(what=f"extend {less}", why="extend makes your time longer, never shorter", works=works)
+    if heard.count is not None and not heard.rest:
+        number, said = heard.count, heard.length_said
+        hour = f"{said} {number}:00, or " if said and number <= 24 and not any(c.isdigit() for c in said) else ""
+        other = f"extend #{number} 4h" if hour else f"{number}h, extend {number} min, or extend #{number} 4h"
+        hint = f"extend {hour}{other}"
+        raise Unclear(text=f"{said} {number}".strip(), hint=hint)
+    return replace(heard, rest=tuple(word for word in heard.rest if word.lower() not in _MORE))

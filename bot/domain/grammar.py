@@ -18,11 +18,10 @@ from bot.domain import hints, phrases
 from bot.domain.errors import BadCount, InThePast, Unclear, UnknownVerb
 from bot.domain.model import Length
 from bot.domain.policy import Policy
-from bot.domain.shapes import DayKind, Moment, Phrase, Shape, duration, may_begin, split
+from bot.domain.shapes import NUMBER_WORDS, DayKind, Moment, Phrase, Shape, duration, may_begin, split
 from bot.domain.times import WINDOW_HINT, WindowWish, read_length, window_of
 from bot.domain.visible import shows, visible
 
-NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
 FLAGS = frozenset({"partly", "urgent", "spare", "hard", "remove"})
 LONGEST_RUN = 12
@@ -39,7 +38,10 @@ _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^|>\s]*\|([^>\s]*)>", re.IGNORECASE)
 _CARD = re.compile(r"(.+)-[0-9]+(?:\.[0-9]+)?")
 _STOP = re.compile(r"(?<=[^.!?])[.!?]+$")
-_DOTTED = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}\.")
+_DOTTED = re.compile(r"[0-9]{1,2}\.(?:0?[1-9]|1[0-2])\.")
+_DAY_OR_CLOCK = re.compile(r"[0-9]{1,2}\.[0-9]{2}")
+_COMMA = re.compile(r"[0-9]+,[0-9]")
+_HOURS = re.compile(r"([0-9]{1,2}) ?h")
 _UNTIL = frozenset({"until", "till", "to", "by"})
 """Words that stand before the end of a length."""
 _LEADS = frozenset({"at", "in", "after", "before", "from", "by", "between"})
@@ -357,6 +359,8 @@ class _Ear:
 
     def _time(self) -> bool:
         """A time without a word before it: a duration is a length, anything else what the verb says."""
+        if self.bare is Bare.WINDOW and _COMMA.match(self.low[self.at]):
+            return False  # 2,5h: two for five hours, or for two and a half?
         if self.bare is not Bare.ONLY_WINDOW and (lasting := self._run(self.at, duration)):
             return self._take_length(self.at, lasting, 0, hints.for_hint)
         if self.bare is Bare.LENGTH and (until := self._run(self.at, phrases.moment)):
@@ -375,6 +379,8 @@ class _Ear:
         times = _TIMES.fullmatch(word)
         if not times and not _COUNT.fullmatch(word):
             return False
+        if _DAY_OR_CLOCK.fullmatch(word) and (hint := hints.near([word], "at ", "")):
+            raise Unclear(text=word, hint=hint)  # 10.12
         digits = times[1] if times else word
         if not digits.isdigit() or len(digits) > 6 or int(digits) == 0:
             raise BadCount(text=self.words[self.at][:40], most=len(self.names.cards), hint="1")
@@ -430,7 +436,12 @@ class _Ear:
             raise Unclear(text=self._shown(self.at, 4), hint=hint(self.low[start : start + 4]))
         length = ("" if lasting or self.low[start] in _UNTIL else "until ") + " ".join(self.low[start : start + run])
         if self.length not in ("", length):
-            raise Unclear(text=self._shown(0, len(self.words)), hint=f"one of the two: {self.length}, or {length}")
+            hour = _HOURS.fullmatch(length)
+            day = phrases.moment(split(self.length)) if hour and int(hour[1]) <= 24 else None
+            both = f"one of the two: {self.length}, or {length}"
+            if hour and day is not None and day.day is not None and day.minute is None:
+                both = f"{self.length} {hour[1]}:00, or for {length}"  # fri 18h
+            raise Unclear(text=self._shown(0, len(self.words)), hint=both)
         self.length, self.length_said = length, " ".join(self.low[self.at : start + run])
         self.at = start + run
         return True

@@ -29,6 +29,7 @@ from bot.domain.shapes import (
     read_minute,
     read_span,
     read_weekday,
+    short_date,
 )
 
 _DONE = re.compile(
@@ -86,7 +87,12 @@ class _Cursor:
     def day(self) -> Day | None:
         """Read a day."""
         start = self.at
-        self.accept("on", "this")
+        self.accept("on", "this", "coming", "this coming")
+        if self.accept("next") and (following := read_weekday(self.peek())) is not None:
+            self.at += 1
+            return Day(DayKind.NEXT, following)
+        self.at = start
+        self.accept("on", "this", "coming", "this coming")
         for kind in (DayKind.TODAY, DayKind.TOMORROW, DayKind.AFTER, DayKind.TONIGHT, DayKind.WORKING):
             if self.accept(kind.value, kind.value.removeprefix("the "), f"the {kind.value}"):
                 return Day(kind)
@@ -108,6 +114,11 @@ class _Cursor:
         if (found := DOTTED.fullmatch(self.peek())) and 1 <= int(found[2]) <= 12:
             self.at += 1
             return Day(DayKind.DATE, None, int(found[3]) if found[3] else None, int(found[2]), int(found[1]))
+        after = self.words[self.at + 1] if self.at + 1 < len(self.words) else ""
+        timed = any(read_minute(word) is not None for word in (after, self.words[self.at - 1] if self.at else ""))
+        if short := short_date(self.peek(), timed):
+            self.at += 1
+            return Day(DayKind.DATE, None, short[2], short[1], short[0])
         pair = self.words[self.at : self.at + 2]
         for month, number in (pair, pair[::-1]) if len(pair) == 2 else ():
             if MONTH.fullmatch(month) and (found := ORDINAL.fullmatch(number)):

@@ -25,11 +25,16 @@ MONTH = re.compile(
 ISO_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(z|[+-][0-9]{2}:[0-9]{2})?")
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
+_DOT_CLOCK = re.compile(r"([0-9]{1,2})\.([0-9]{2})")
 DOTTED = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})?")
+_SHORT_DATE = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})(?:/(20[0-9]{2}))?")
 ORDINAL = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
-_PART = re.compile(
-    r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)(?![a-z])(?: and(?= ))? ?"
-)
+_UNIT = r"(?:minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)"
+_PART = re.compile(rf"([0-9]{{1,9}}(?:\.[0-9]{{1,3}})?) ?({_UNIT})(?![a-z])(?: and(?= ))? ?")
+_COMMA = re.compile(rf"(?<![0-9.,])([0-9]{{1,3}}),([0-9]{{1,2}})(?= ?{_UNIT}(?![a-z]))")
+NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORDED = re.compile(rf"\b({'|'.join(NUMBER_WORDS[1:])})(?= {_UNIT}(?![a-z]))")
+_CLOCKED = re.compile(r"([0-9]{1,3}):([0-5][0-9]) ?(?:hours?|hrs?|h)")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(days=7)}
 _ONES = {
     "half an hour": timedelta(minutes=30),
@@ -42,9 +47,9 @@ _ONES = {
     "one week": timedelta(days=7),
 }
 _BEGINNINGS = (
-    "now right immediately at when once after as ask today tomorrow tonight the day next this on weekdays weekday weekends weekend "
+    "now right immediately at when once after as ask today tomorrow tonight the day next coming this on weekdays weekday weekends weekend "
     "working every each daily nights nightly all any anytime some sometime only from between before by until till to noon midnight "
-    "in an a one half restart hard even"
+    "in an a one two three four five six seven eight nine ten half restart hard even"
 )
 _BEGINS = frozenset(_BEGINNINGS.split())
 _LASTING = timedelta(days=36500)
@@ -60,6 +65,7 @@ class DayKind(StrEnum):
     TONIGHT = "tonight"  # the site's night
     WORKING = "next working day"
     WEEKDAY = "weekday"  # the coming one
+    NEXT = "next weekday"  # that of next week; clear only if there is none left in this one
     DATE = "date"  # with or without a year
 
 
@@ -114,8 +120,9 @@ class Phrase:
 
 
 def split(text: str) -> list[str]:
-    """Words in lower case: dashes are one sign, commas are blanks, `6 pm` and `18:00 - 22:00` are one word each."""
+    """Words in lower case: dashes are one sign, commas are blanks (but `1,5h` is `1.5h`), `6 pm` and `18:00 - 22:00` are one word each."""
     plain = text.lower().replace("–", "-").replace("—", "-").replace("’", "'")
+    plain = _COMMA.sub(r"\1.\2", plain) if "," in plain else plain
     words: list[str] = []
     for word in plain.replace(",", " ").replace(";", " ").split():
         if words and (_joins(words[-1], word) or (word in ("am", "pm") and re.fullmatch(r"[0-9:]{1,5}", words[-1]))):
@@ -151,10 +158,13 @@ def _ends(word: str) -> bool:
 
 
 def duration(words: Sequence[str]) -> timedelta | None:
-    """A positive duration that all the words make up together (`1h30`, `3 days`, `1 week and 2 d`), or None."""
+    """A positive duration that all the words make up together (`1h30`, `3 days`, `two hours`, `1:30h`, `1 week and 2 d`), or None."""
     text = " ".join(words)
     if text in _ONES:
         return _ONES[text]
+    if clocked := _CLOCKED.fullmatch(text):
+        text = f"{clocked[1]}h{clocked[2]}m"
+    text = _WORDED.sub(lambda word: str(NUMBER_WORDS.index(word[1])), text)
     total, at, last = timedelta(0), 0, ""
     while part := _PART.match(text, at):
         unit = part[2][0]
@@ -169,9 +179,11 @@ def duration(words: Sequence[str]) -> timedelta | None:
 
 
 def read_minute(word: str, loose: bool = False) -> int | None:
-    """The minute of the day of `18:00`, `6pm`, `noon`, `midnight`; with ``loose`` also of `18`."""
+    """The minute of the day of `18:00`, `18.30`, `6pm`, `noon`, `midnight`; with ``loose`` also of `18`. What may be a date (`10.12`) is none."""
     if word in ("noon", "midnight"):
         return 720 if word == "noon" else 1440
+    if dotted := _DOT_CLOCK.fullmatch(word):
+        word = f"{dotted[1]}:{dotted[2]}" if not 1 <= int(dotted[2]) <= 12 else ""
     found = _CLOCK.fullmatch(word)
     if found is None or not (found[2] or found[3] or loose):
         return None
@@ -198,3 +210,19 @@ def read_span(word: str) -> tuple[int, int] | None:
 def read_weekday(word: str) -> int | None:
     """The weekday (0 Monday) of `fri` or `friday`."""
     return WEEKDAYS.index(word[:3]) if _WEEKDAY.fullmatch(word) else None
+
+
+def short_date(word: str, timed: bool = False) -> tuple[int, int, int | None] | None:
+    """Day, month and perhaps year of `24.12`, `24/12` or `12/24`, where that can be nothing else: no time of day, no other date.
+
+    :param timed: a time of day stands beside it, so it is none itself
+    """
+    found = _SHORT_DATE.fullmatch(word)
+    if found is None:
+        return None
+    one, two, year = int(found[1]), int(found[3]), int(found[4]) if found[4] else None
+    if found[2] == ".":
+        date = 1 <= two <= 12 and year is None
+        return (one, two, None) if date and (timed or one >= 24) else None
+    pairs = {(day, month) for day, month in ((one, two), (two, one)) if 1 <= month <= 12 and 1 <= day <= 31}
+    return (*pairs.pop(), year) if len(pairs) == 1 else None

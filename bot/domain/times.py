@@ -246,10 +246,22 @@ class _Reader:
 
     # ---- windows
 
+            case DayKind.NEXT:
+                assert day is not None and day.weekday is not None
+                return self._next(day.weekday, minute)
     def wish(self, phrase: Phrase) -> WindowWish:
         """The window of a phrase, without its modifiers."""
         match phrase.shape:
             case Shape.NOW:
+    def _next(self, weekday: int, minute: int) -> date:
+        """A weekday of next week. Where this week has one to come, both could be meant."""
+        coming = self.today + (weekday - self.today.weekday()) % 7 * DAY
+        if weekday <= self.today.weekday():
+            return coming + (7 * DAY if coming == self.today else 0 * DAY)
+        lead = "until " if self.text.lower().startswith(("until ", "till ")) else ""
+        both = (f"{lead}{date_words(at, self.today)} {clock_words(minute)}" for at in (coming, coming + 7 * DAY))
+        raise Unclear(text=self.text, hint=", or ".join(both))
+
                 end = self.now + self.policy.now_within + self.policy.now_lasts
                 return WindowWish(Which.NOW, self.now, end, echo="now")
             case Shape.WHEN_DONE:

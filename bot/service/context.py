@@ -28,7 +28,7 @@ from bot.domain.errors import (
     WhichThing,
 )
 from bot.domain.grammar import Bare, Heard, RefKind, hear
-from bot.domain.hints import near
+from bot.domain.hints import near, part_of_day
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import (
     Agreement,
@@ -143,6 +143,8 @@ class Context:
                 raise self.no_machine(heard.rest[0])
             word = near(heard.rest, "at ", "") if heard.length is None else ""
             raise Unclear(text=" ".join(heard.rest), hint=word or hint)
+            if takes.length and (heard.length is not None or not takes.window):  # an end is one time, no stretch
+                word = part_of_day(heard.length_said, heard.rest) or word
         useless = _useless(heard, takes)
         if useless:
             raise Unclear(text=useless, hint=hint)

@@ -1,0 +1,133 @@
+"""Times as people type them, and what is no time: each is understood, or refused with an example that works. It is Monday, 10:00."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.domain.model import Lease
+from tests.fakes import text_of
+from tests.house import House
+from tests.service.words_rules import check
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture(scope="module")
+def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, Lease]]:
+    """One house for all rows: ada has T4-1 until 17:30. A row that makes it longer puts that back."""
+    path: Path = tmp_path_factory.mktemp("times")
+    house = House(path)
+    house.furnish()
+    yield house, house.lend("vm-python", "T4-1", until="until 17:30")
+    house.close()
+
+
+@pytest.fixture
+def house(lent: tuple[House, Lease]) -> Iterator[House]:
+    """As it was."""
+    yield lent[0]
+    lent[0].put(lent[1])
+
+
+def end_of(house: House) -> str:
+    """The end of ada's card by the clock of the wall."""
+    end = house.lease("1").end
+    assert isinstance(end, datetime)
+    return end.astimezone(BERLIN).strftime("%a %d %H:%M")
+
+
+UNDERSTOOD = [
+    ("2hours", "Mon 16 19:30"),
+    ("90m", "Mon 16 19:00"),
+    ("1h30", "Mon 16 19:00"),
+    ("1h30m", "Mon 16 19:00"),
+    ("1:30h", "Mon 16 19:00"),
+    ("90 minutes", "Mon 16 19:00"),
+    ("half an hour", "Mon 16 18:00"),
+    ("two hours", "Mon 16 19:30"),
+    ("another 2 hours", "Mon 16 19:30"),
+    ("by 2h", "Mon 16 19:30"),
+    ("1.5h", "Mon 16 19:00"),
+    ("1,5h", "Mon 16 19:00"),
+    ("18h", "Tue 17 11:30"),
+    ("fri 18:00", "Fri 20 18:00"),
+    ("friday 6pm", "Fri 20 18:00"),
+    ("tomorrow noon", "Tue 17 12:00"),
+    ("18:00", "Mon 16 18:00"),
+    ("18.00", "Mon 16 18:00"),
+    ("until 18.30", "Mon 16 18:30"),
+    ("25.3 18:00", "Wed 25 18:00"),
+    ("25.03", "Wed 25 18:00"),
+    ("25/3", "Wed 25 18:00"),
+    ("3/25", "Wed 25 18:00"),
+    ("2026-03-24 18:00", "Tue 24 18:00"),
+    ("24.3. 18:00", "Tue 24 18:00"),
+    ("next monday", "Mon 23 18:00"),  # today is one, so it is that of next week
+    ("coming friday", "Fri 20 18:00"),
+    ("tonight", "Mon 16 22:00"),
+    ("in 2 weeks", "Mon 30 11:00"),  # of 168 hours, though clocks go forward in them
+]
+
+
+@pytest.mark.parametrize(("text", "end"), UNDERSTOOD, ids=[text for text, _ in UNDERSTOOD])
+def test_a_time_is_understood_as_it_was_meant(house: House, text: str, end: str) -> None:
+    reply = house.say("ada", f"extend {text}")
+    assert reply.ok, text_of(reply)
+    assert end_of(house) == end
+
+
+PAST, LONG = "has passed already", "too long"
+UNCLEAR, EARLIER, LESS = "do not understand", "that is not later", "never shorter"
+
+REFUSED = [  # what is said, why it is not done, and the examples, each of which is said then
+    ("31.02.", UNCLEAR, ["until wed 18 mar 18:00"]),
+    ("31.02", UNCLEAR, ["until wed 18 mar 18:00"]),
+    ("10.12", UNCLEAR, ["at 10:12", "10 dec"]),
+    ("5/6", UNCLEAR, ["5 jun", "6 may"]),
+    ("next fri 18:00", UNCLEAR, ["until fri 20 mar 18:00", "until fri 27 mar 18:00"]),
+    ("end of week", UNCLEAR, ["fri 18:00", "sun 24:00"]),
+    ("end of the day", UNCLEAR, ["today 18:00", "today 24:00"]),
+    ("next week", UNCLEAR, ["next mon 18:00"]),
+    ("tomorrow morning", UNCLEAR, ["tomorrow 09:00"]),
+    ("this evening", UNCLEAR, ["today 20:00"]),
+    ("fri 18", UNCLEAR, ["extend fri 18:00"]),
+    ("fri 18h", UNCLEAR, ["until fri 18:00", "for 18h"]),
+    ("5", UNCLEAR, ["extend 5h", "extend 5 min"]),
+    ("0h", UNCLEAR, ["extend 4h"]),
+    ("-2h", LESS, ["release"]),
+    ("25:00", UNCLEAR, ["at 18:00"]),
+    ("1000h", LONG, ["extend #1 until mon 30 mar 11:00"]),
+    ("2026-12-24 18:00", LONG, ["extend #1 until mon 30 mar 11:00"]),
+    ("24.12. 18:00", LONG, ["extend #1 until mon 30 mar 11:00"]),
+    ("9:00", PAST, ["tomorrow 09:00"]),
+    ("until 2026-03-15 18:00", PAST, ["until wed 18 mar 18:00"]),
+    ("until 12:00", EARLIER, ["release #1"]),
+    ("in an hour", EARLIER, ["release #1"]),
+    ("blah", UNCLEAR, ["extend 4h"]),
+]
+
+
+@pytest.mark.parametrize(("text", "why", "works"), REFUSED, ids=[text for text, *_ in REFUSED])
+def test_what_is_no_time_is_refused_with_examples_that_work(
+    house: House, text: str, why: str, works: list[str]
+) -> None:
+    reply = house.say("ada", f"extend {text}")
+    assert not reply.ok and why in text_of(reply), text_of(reply)
+    assert end_of(house) == "Mon 16 17:30"
+    check(reply)
+    for line in works:
+        assert line in text_of(reply)
+        if not line.startswith("release"):
+            said = line if line.startswith("extend") else f"extend {line}"
+            assert UNCLEAR not in text_of(house.say("ada", said)), said
+
+
+def test_a_decimal_comma_beside_a_count_is_asked_about(house: House) -> None:
+    reply = house.say("bob", "request 2,5h")
+    assert not reply.ok and not house.books.requests
+    assert "for 2.5h, or 2 for 5h" in text_of(reply)
