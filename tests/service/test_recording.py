@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from bot.domain.draft import Draft
 from bot.domain.model import Books
+from bot.domain.waiting import Account, Interest
 from bot.service.recording import books_of
 from tests.service import words_cases as w
 
@@ -25,6 +26,8 @@ def test_the_books_after_a_change_have_all_that_was_changed() -> None:
     draft.put(replace(w.agreement(), label="12"))
     draft.put(replace(w.move(), reason="why"))
     draft.put(replace(w.PYTHON, gone=True))
+    draft.put(Account("UADA", 2.0))
+    draft.put(Interest("UADA", "T4", later))
     draft.put(replace(w.cards()["T4-4"], aside=w.RESTED))
     draft.number("number")
     draft.free("7")
