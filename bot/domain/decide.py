@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain import clockback, idle, leases, moves, order, overdue, planner, pool, questions, windows
+from bot.domain import clockback, idle, leases, moves, order, overdue, planner, pool, questions, standing, windows
 from bot.domain.draft import Draft
 from bot.domain.inside import Minute
 from bot.domain.leases.common import Round as LeaseRound
@@ -66,6 +66,7 @@ def decide(
     sight = Sight(draft, seen, readings)
     pool.settle(draft, sight, policy)
     sight = Sight(draft, seen, readings)  # cards that were just named
+    standing.settle(draft, sight)
     _hold_now(draft, policy)
     windows.settle(draft, readings, policy, sight)
     moving = Round(sight, policy, run, acting, last_look, people)
@@ -132,7 +133,8 @@ def _hold_now(draft: Draft, policy: Policy) -> None:
         lease = draft.leases.get(agreement.label)
         reserved = lease is not None and lease.state is LeaseState.RESERVED and lease.free_since is None
         waits = request is not None and request.state in (RequestState.QUEUED, RequestState.OFFERED)
-        started = any(m.agreement == agreement.number and m.state in OPEN_MOVE for m in draft.moves.values())
+        mine = (m for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number)
+        started = any(m.state in OPEN_MOVE for m in mine)
         late = agreement.window is None or draft.now - agreement.window.start >= timedelta(minutes=5)
         if (waits or reserved) and not started and late:
             windows.begin_again(draft, agreement, policy)
