@@ -14,12 +14,12 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 
-from bot.domain import hints, phrases
+from bot.domain import bookings, hints, phrases
 from bot.domain.errors import BadCount, InThePast, Unclear, UnknownVerb
 from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.shapes import NUMBER_WORDS, DayKind, Moment, Phrase, Shape, duration, may_begin, split
-from bot.domain.times import WINDOW_HINT, WindowWish, read_length, window_of
+from bot.domain.times import WINDOW_HINT, WindowWish, read_before, read_length, read_start, window_of
 from bot.domain.visible import shows, visible
 
 FILLERS = frozenset({"gpu", "gpus", "card", "cards", "please", "a", "an", "the", "my", "and", "me"})
@@ -88,6 +88,8 @@ class Heard:
     refs: tuple[Ref, ...] = ()  # in order
     flags: frozenset[str] = frozenset()  # of FLAGS; and "when done", "even if busy"
     rest: tuple[str, ...] = ()  # what was not understood, in order, as typed
+    start: datetime | None = None  # booked: `from thu 14:00`
+    before: datetime | None = None  # not wanted any more then: `before 17:00`
     length_said: str = field(default="", compare=False)  # words of the length, with `for` or `until` if that was said
 
     def refs_of(self, *kinds: RefKind) -> tuple[Ref, ...]:
@@ -146,12 +148,14 @@ def hear(
     cards: Iterable[str],
     parts: Iterable[str] = (),
     bare: Bare = Bare.WINDOW,
+    books: bool = False,
 ) -> Heard:
     """Sort the words after a verb. Raises Unclear, BadCount, InThePast, TooLong, each with an example that works.
 
     ``kinds`` are what can be asked for, by the lower-case words that mean it; ``machines``, ``cards`` and ``parts`` of cards are the names that exist; case does
     not matter. ``bare`` says what a time is that has no word
-    before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse.
+    before it. A word after ``on`` that is neither a machine nor a day is kept as the machine, for the command to refuse. ``books``: the verb
+    books ahead, so `from` and `before` that belong to no restart are a start and an end of waiting.
     """
     before, because = split_because(text)
     words = _WORDS.findall(_LINK.sub(r"\1", before))  # Slack makes links of names with dots
@@ -160,7 +164,7 @@ def hear(
         words[-1] = _STOP.sub("", words[-1])  # the end of a sentence
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
-    ear = _Ear(words, typed, _Names(kinds, machines, cards, parts), bare)
+    ear = _Ear(words, typed, _Names(kinds, machines, cards, parts), bare, books)
     ear.listen()
     return _sorted(ear, because, now, zone, policy)
 
@@ -168,9 +172,11 @@ def hear(
 def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -> Heard:
     """What was heard, with its times read. Where words are left over, a part of what was meant may have passed: then the words are what is
     refused, not the part."""
-    length, window = None, None
+    length, window, start, before = None, None, None, None
     try:
-        length = read_length(ear.length, now, zone, policy) if ear.length else None
+        start = read_start(ear.edges["from"], now, zone, policy) if "from" in ear.edges else None
+        before = read_before(ear.edges["before"], now, zone, policy) if "before" in ear.edges else None
+        length = read_length(ear.length, now, zone, policy, start) if ear.length else None
         window = window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None
     except InThePast:
         if not ear.rest:
@@ -186,6 +192,8 @@ def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -
         refs=tuple(ear.refs),
         flags=frozenset(ear.flags),
         rest=tuple(ear.rest),
+        start=start,
+        before=before,
     )
 
 
@@ -212,8 +220,8 @@ def _bare_word(word: str) -> str:
 class _Ear:
     """One text being sorted. Lives for one call."""
 
-    def __init__(self, words: Sequence[str], typed: Sequence[str], names: _Names, bare: Bare) -> None:
-        self.words, self.names, self.bare = words, names, bare
+    def __init__(self, words: Sequence[str], typed: Sequence[str], names: _Names, bare: Bare, books: bool) -> None:
+        self.words, self.names, self.bare, self.books = words, names, bare, books
         self.typed = [
             word.lower() for word in typed
         ]  # with the signs around them, which may be part of a machine's name
@@ -225,6 +233,7 @@ class _Ear:
         self.length: str = ""
         self.length_said: str = ""
         self.window: tuple[Phrase, str] | None = None
+        self.edges: dict[str, str] = {}  # `from` and `before` with the words of their times
         self.refs: list[Ref] = []
         self.flags: set[str] = set()
         self.rest: list[str] = []
@@ -236,6 +245,7 @@ class _Ear:
             self._for,
             self._until,
             self._restart,
+            self._booked,
             self._named,
             self._pointed,
             self._flag,
@@ -297,6 +307,39 @@ class _Ear:
             return True
         near = hints.near(self.low[self.at + 1 :], "restart at ", "restart ")
         raise Unclear(text=self._shown(self.at, 5), hint=near or f"restart {WINDOW_HINT}")
+
+    def _booked(self) -> bool:
+        """`from thu 14:00`, `from thu 14:00 to 18:00`, `thu from 14:00`, `before 17:00`: of a verb that books ahead."""
+        if not self.books:
+            return False
+        day = self._run(self.at, bookings.day)
+        lead = self.low[self.at + day] if self.at + day < len(self.low) else ""
+        if lead not in bookings.LEADS:
+            return False
+        at = self.at + day + 1
+        if day == 0 and lead == "from" and self.low[at : at + 1] == ["now"]:
+            self.at = at + 1  # as if nothing were said
+            return True
+        run = self._run(at, bookings.clock if day else bookings.edge)
+        if not run:
+            raise Unclear(text=self._shown(self.at, 5), hint=hints.until_hint(self.low[at:], f"{lead} "))
+        said, until = bookings.edges(split(" ".join([*self.low[self.at : self.at + day], *self.low[at : at + run]])))
+        if self.edges.setdefault(lead, f"{lead} {said}") != f"{lead} {said}":
+            raise Unclear(
+                text=self._shown(0, len(self.words)), hint=f"one of the two: {self.edges[lead]}, or {lead} {said}"
+            )
+        self.at = at + run
+        if until:
+            self._take_until(until)
+        elif lead == "from" and self.low[self.at : self.at + 1] == ["to"]:
+            self._take_length(self.at + 1, 0, self._run(self.at + 1, _moment_after), hints.until_hint)
+        return True
+
+    def _take_until(self, until: str) -> None:
+        if self.length not in ("", until):
+            both = f"one of the two: {self.length}, or {until}"
+            raise Unclear(text=self._shown(0, len(self.words)), hint=both)
+        self.length = self.length_said = until
 
     def _named(self) -> bool:
         name = self._machine_at(self.at)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 
-from bot.domain import phrases
+from bot.domain import bookings, phrases
 from bot.domain.errors import InThePast, TooLong, Unclear
 from bot.domain.hours import (
     DAY,
@@ -116,8 +116,11 @@ def read_window(text: str, now: datetime, zone: str, policy: Policy) -> WindowWi
     return window_of(phrase, text, now, zone, policy)
 
 
-def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
-    """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong."""
+def read_length(text: str, now: datetime, zone: str, policy: Policy, start: datetime | None = None) -> Length:
+    """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong.
+
+    :param start: it begins then, so `until 18:00` is the next one after that
+    """
     words = split(text)
     if words[:1] == ["for"]:
         words = words[1:]
@@ -129,7 +132,33 @@ def read_length(text: str, now: datetime, zone: str, policy: Policy) -> Length:
     found = phrases.moment(words)
     if found is None:
         raise Unclear(text=text, hint=LENGTH_HINT)
-    return Length(until=_Reader(text, now, zone, policy).instant(found))
+    reader = _Reader(text, now, zone, policy)
+    return Length(until=reader.instant(found) if start is None else reader.after(start, found))
+
+
+def read_start(text: str, now: datetime, zone: str, policy: Policy) -> datetime:
+    """When something that is booked begins (UTC): `from thu 14:00`. A day without a time is the start of its working hours. Raises Unclear,
+    InThePast, TooLong."""
+    return _edge(text, minutes(policy.working_start), now, zone, policy)
+
+
+def read_before(text: str, now: datetime, zone: str, policy: Policy) -> datetime:
+    """Until when somebody waits (UTC): `before 17:00`. A day without a time is its beginning. Raises Unclear, InThePast, TooLong."""
+    return _edge(text, 0, now, zone, policy)
+
+
+def _edge(text: str, minute: int, now: datetime, zone: str, policy: Policy) -> datetime:
+    lead, *words = split(text)
+    found = bookings.edge(words)
+    if found is None:
+        raise Unclear(text=text, hint=f"{lead} {INSTANT_HINT}")
+    if found.day is not None and found.day.kind is not DayKind.TONIGHT and found.minute is None:
+        found = replace(found, minute=minute)
+    try:
+        return _Reader(text, now, zone, policy).instant(found)
+    except InThePast as no:
+        no.facts["hint"] = f"{lead} {no.facts['hint']}"
+        raise
 
 
 def read_instant(text: str, now: datetime, zone: str, policy: Policy) -> datetime:
@@ -187,6 +216,18 @@ class _Reader:
             found = self._at(self.day(moment.day, minute) + 7 * DAY, minute)
         return self._ahead(found, f"tomorrow {clock_words(minute)}")
 
+    def after(self, start: datetime, moment: Moment) -> datetime:
+        """A moment, of several that are meant by it the first after a start: `18:00`, `fri`. Others are what they are, before it too."""
+        if moment.day is None and moment.minute is not None and moment.after is None and moment.fixed is None:
+            day = local(start, self.zone).date()
+            found = self._at(day, moment.minute)
+            return found if found > start else self._at(day + DAY, moment.minute)
+        found = self.instant(moment)
+        if moment.day is not None and moment.day.kind is DayKind.WEEKDAY:
+            while found <= start:
+                found = self._at(local(found, self.zone).date() + 7 * DAY, minutes(local(found, self.zone).time()))
+        return found
+
     def day(self, day: Day | None, minute: int) -> date:
         """The date of a day. Of `tonight`: the date on which the minute of that night lies."""
         match day.kind if day else DayKind.TODAY:
@@ -205,9 +246,21 @@ class _Reader:
             case DayKind.WEEKDAY:
                 assert day is not None and day.weekday is not None
                 return self.today + (day.weekday - self.today.weekday()) % 7 * DAY
+            case DayKind.NEXT:
+                assert day is not None and day.weekday is not None
+                return self._next(day.weekday, minute)
             case DayKind.DATE:
                 assert day is not None
                 return self._date(day)
+
+    def _next(self, weekday: int, minute: int) -> date:
+        """A weekday of next week. Where this week has one to come, both could be meant."""
+        coming = self.today + (weekday - self.today.weekday()) % 7 * DAY
+        if weekday <= self.today.weekday():
+            return coming + (7 * DAY if coming == self.today else 0 * DAY)
+        lead = "until " if self.text.lower().startswith(("until ", "till ")) else ""
+        both = (f"{lead}{date_words(at, self.today)} {clock_words(minute)}" for at in (coming, coming + 7 * DAY))
+        raise Unclear(text=self.text, hint=", or ".join(both))
 
     def _date(self, day: Day) -> date:
         """A calendar date: without a year the coming one; a weekday that was said with it must be right."""
@@ -246,22 +299,10 @@ class _Reader:
 
     # ---- windows
 
-            case DayKind.NEXT:
-                assert day is not None and day.weekday is not None
-                return self._next(day.weekday, minute)
     def wish(self, phrase: Phrase) -> WindowWish:
         """The window of a phrase, without its modifiers."""
         match phrase.shape:
             case Shape.NOW:
-    def _next(self, weekday: int, minute: int) -> date:
-        """A weekday of next week. Where this week has one to come, both could be meant."""
-        coming = self.today + (weekday - self.today.weekday()) % 7 * DAY
-        if weekday <= self.today.weekday():
-            return coming + (7 * DAY if coming == self.today else 0 * DAY)
-        lead = "until " if self.text.lower().startswith(("until ", "till ")) else ""
-        both = (f"{lead}{date_words(at, self.today)} {clock_words(minute)}" for at in (coming, coming + 7 * DAY))
-        raise Unclear(text=self.text, hint=", or ".join(both))
-
                 end = self.now + self.policy.now_within + self.policy.now_lasts
                 return WindowWish(Which.NOW, self.now, end, echo="now")
             case Shape.WHEN_DONE:

@@ -100,8 +100,8 @@ class Context:
 
     # ---- reading the line
 
-    def hear(self, bare: Bare = Bare.WINDOW) -> Heard:
-        """What the line says. ``bare``: what a time is that has no word before it.
+    def hear(self, bare: Bare = Bare.WINDOW, books: bool = False) -> Heard:
+        """What the line says. ``bare``: what a time is that has no word before it; ``books``: the verb books ahead.
 
         :raises Refusal: it cannot be read, or the reason is longer than anybody reads
         """
@@ -115,6 +115,7 @@ class Context:
             cards=tuple(self.draft.cards),
             parts=tuple(slot for card in self.draft.cards.values() for slot in parts_of(card)),
             bare=bare,
+            books=books,
         )
         if len(heard.because) > REASON_MOST:
             raise TooWordy(what="reason", length=len(heard.because), limit=REASON_MOST)
@@ -142,9 +143,9 @@ class Context:
             if takes.machine_alone and len(heard.rest) == 1 and heard.machine is None:
                 raise self.no_machine(heard.rest[0])
             word = near(heard.rest, "at ", "") if heard.length is None else ""
-            raise Unclear(text=" ".join(heard.rest), hint=word or hint)
             if takes.length and (heard.length is not None or not takes.window):  # an end is one time, no stretch
                 word = part_of_day(heard.length_said, heard.rest) or word
+            raise Unclear(text=" ".join(heard.rest), hint=word or hint)
         useless = _useless(heard, takes)
         if useless:
             raise Unclear(text=useless, hint=hint)
