@@ -45,8 +45,6 @@ BLIND = timedelta(minutes=15)
 LEAST = 1 / 60
 """Hours of devices: less than that of long ago is nothing."""
 
-MINUTE = timedelta(minutes=1)
-
 
 def team_of(policy: Policy, person: Person) -> Team | None:
     """The team of somebody, by id or user name; None: they are in none."""
@@ -122,11 +120,19 @@ def _in_line(places: Places) -> Iterable[Request]:
 
 def _use(draft: Draft, person: Person, policy: Policy) -> Shift | None:
     """The handicap for having used more than an even share lately; None: they did not."""
-    over = used_lately(draft, person, policy) - even_share(draft, person, policy)
-    by = timedelta(minutes=int(over * 60))
-    if by < MINUTE:
-        return None
-    return Shift(ShiftWhy.USE, min(by, policy.use_handicap), lasting_words(by))
+    used, even = used_lately(draft, person, policy), even_share(draft, person, policy)
+    by = handicap(used, even, policy)
+    return Shift(ShiftWhy.USE, by, lasting_words(_more(used, even))) if by else None
+
+
+def handicap(used: float, even: float, policy: Policy) -> timedelta:
+    """By how much a place is later for hours that were used lately, against an even share: an hour for an hour, in whole minutes. Asked by
+    the replay of traces, too."""
+    return min(_more(used, even), policy.use_handicap)
+
+
+def _more(used: float, even: float) -> timedelta:
+    return max(timedelta(minutes=int((used - even) * 60)), timedelta(0))
 
 
 def used_lately(draft: Draft, person: Person, policy: Policy) -> float:
@@ -163,7 +169,12 @@ def lately(account: Account, now: datetime, policy: Policy) -> float:
     if account.at is None:
         return 0.0
     age = max(now - account.at, timedelta(0))
-    return float(account.hours * 0.5 ** (age / policy.use_half_life))
+    return account.hours * kept(age, policy)
+
+
+def kept(age: timedelta, policy: Policy) -> float:
+    """How much still counts of what was used so long ago."""
+    return float(0.5 ** (age / policy.use_half_life))
 
 
 def settle(draft: Draft, policy: Policy) -> None:
