@@ -70,6 +70,8 @@ def test_a_reason_afterwards_counts_no_second_false_alarm(house: QuietHouse) -> 
     assert "?" not in text_of(edited) and not edited.buttons and len(text_of(edited).splitlines()) == 2
     assert house.say("ada", first.buttons[0].says).ok
     assert idle.rate(house.books.numbers, house.clock.now()) == (1, 1)
+    lines = [line.what for line in house.store.ledger(about="#1")]
+    assert (lines.count("idle.asked"), lines.count("idle.false_alarm")) == (1, 1), "reports count these"
 
 
 def test_a_card_that_was_not_asked_about_is_silenced_and_no_false_alarm(house: QuietHouse) -> None:

@@ -33,6 +33,7 @@ def using(draft: Draft, lease: Lease, slots: Slots, by: PersonId, because: str) 
     nudge = lease.nudge
     if nudge is not None and nudge.key and not nudge.over and not nudge.wrong and set(wanted) & set(nudge.slots):
         draft.number(month("false alarms", draft.now))
+        draft.log(by, "idle.false_alarm", f"#{lease.label}", ", ".join(sorted(set(wanted) & set(nudge.slots))))
         lease = replace(lease, nudge=replace(nudge, wrong=True))
         draft.put(lease)
     return _answered(draft, lease, wanted, "using")
