@@ -41,6 +41,7 @@ from bot.domain.occurrences import (
     usual,
 )
 from bot.domain.policy import Policy
+from bot.domain.shelves import agreements_of, moves_of
 from bot.domain.spoken import instant_words, lasting_words
 from bot.domain.times import Which, WindowWish
 
@@ -348,7 +349,7 @@ def _open(draft: Draft, agreement: Agreement, event: On, why: str) -> Agreement:
 
 def open_of(draft: Draft, machine: MachineId) -> list[Agreement]:
     """The open agreements of a machine, oldest first."""
-    found = [a for a in draft.agreements.values() if a.machine == machine and a.state is AgreementState.OPEN]
+    found = [a for a in agreements_of(draft, machine) if a.state is AgreementState.OPEN]
     return sorted(found, key=lambda a: a.number)
 
 
@@ -377,7 +378,7 @@ def _overlap(one: Window, other: Window) -> bool:
 def _move_of(draft: Draft, agreement: Agreement) -> Move | None:
     """The move that is under way in an agreement's window."""
     return next(
-        (m for m in draft.moves.values() if m.agreement == agreement.number and m.state in UNDER_WAY),
+        (m for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number and m.state in UNDER_WAY),
         None,
     )
 

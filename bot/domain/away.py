@@ -16,6 +16,7 @@ from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Assignment, FixedCard, Lease, LeaseState, MachineId, SlotId
 from bot.domain.quarantine import not_there
 from bot.domain.renumbered import stale
+from bot.domain.shelves import leases_of
 from bot.domain.sight import Sight
 from bot.domain.slots import Places
 
@@ -54,8 +55,8 @@ def carried(places: Places, sight: Sight, lease: Lease, slot: SlotId) -> bool:
         return device.pci in seen.cards
     mine: list[tuple[str, SlotId]] = []
     kept = 0
-    for other in places.leases.values():
-        if other.machine != lease.machine or other.state not in OPEN_LEASE:
+    for other in leases_of(places, lease.machine):
+        if other.state not in OPEN_LEASE:
             continue
         same = [s for s in other.slots if slots.assignment(places, s, other.kind) == device]
         if other.state is lease.state:
@@ -88,8 +89,8 @@ def brought(places: Places, sight: Sight, machine: MachineId, slot: SlotId) -> b
     return any(
         slots.assignment(places, slot, lease.kind) == slots.assignment(places, lent, lease.kind)
         and carried(places, sight, lease, lent)
-        for lease in places.leases.values()
-        if lease.machine == machine and lease.state in SITS
+        for lease in leases_of(places, machine)
+        if lease.state in SITS
         for lent in away(sight, lease)
     )
 

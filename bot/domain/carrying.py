@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from bot.domain.model import Agreement, AgreementKind, AgreementState, Lease, LeaseState
+from bot.domain.shelves import S, agreements_for
 
 
 class Agreed(Protocol):
@@ -21,6 +22,10 @@ class Agreed(Protocol):
         """By number."""
         ...
 
+    def kept(self, kind: type[S]) -> S:
+        """The shelf of a kind (`shelves`)."""
+        ...
+
 
 def carries(books: Agreed, agreement: Agreement, label: str) -> bool:
     """Whether an agreement of its machine may carry a lease. What was given back "when done" goes only when nothing runs: a time that was
@@ -32,8 +37,7 @@ def carries(books: Agreed, agreement: Agreement, label: str) -> bool:
         return True
     return not any(
         a.when_done
-        and a.label == label
         and a.made >= agreement.made
         and (a.state is AgreementState.OPEN or (a.state is AgreementState.USED and a.made >= lease.changed))
-        for a in books.agreements.values()
+        for a in agreements_for(books, label)
     )

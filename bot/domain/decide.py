@@ -29,6 +29,7 @@ from bot.domain.moves.common import Round
 from bot.domain.moves.plan import Context
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.shelves import moves_of
 from bot.domain.sight import Sight
 
 

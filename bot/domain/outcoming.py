@@ -12,6 +12,7 @@ from typing import Protocol
 from bot.domain import occurrences
 from bot.domain.model import Agreement, Lease, Machine, MachineId, Move, MoveState, Work
 from bot.domain.policy import Policy
+from bot.domain.shelves import S, moves_of
 
 OVER = (MoveState.DONE, MoveState.DROPPED)
 
@@ -23,6 +24,7 @@ class Open(Protocol):
     def machines(self) -> Mapping[MachineId, Machine]: ...
     @property
     def moves(self) -> Mapping[int, Move]: ...
+    def kept(self, kind: type[S]) -> S: ...
 
 
 def taken_along(move: Move, lease: Lease) -> bool:
@@ -33,7 +35,7 @@ def taken_along(move: Move, lease: Lease) -> bool:
 
 def restart_of(books: Open, lease: Lease) -> Move | None:
     """The restart that a card which is given back comes out in, planned or begun."""
-    here = (m for m in books.moves.values() if m.machine == lease.machine and m.state not in OVER)
+    here = (m for m in moves_of(books, lease.machine) if m.state not in OVER)
     return next((m for m in here if m.state is MoveState.PLANNED or taken_along(m, lease)), None)
 
 

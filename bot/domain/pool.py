@@ -40,7 +40,7 @@ from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, LOOKS_TO_HEAL
 from bot.domain.questions import stranger_key, window_key
 from bot.domain.seats import running_on
-from bot.domain.shelves import WAITING
+from bot.domain.shelves import WAITING, leases_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, equal, kind_of, known, part_of, parts, same_card
 from bot.domain.vgpu import lendable
@@ -70,8 +70,8 @@ def add_machine(draft: Draft, seen: SeenMachine, owners: tuple[PersonId, ...], b
 
 def remove_machine(draft: Draft, machine: Machine, by: PersonId) -> None:
     """Take a machine out of the books; refused while something is open on it."""
-    leases = [x for x in draft.leases.values() if x.machine == machine.uuid and x.state in OPEN_LEASE]
-    moves = [x for x in draft.moves.values() if x.machine == machine.uuid and x.state in OPEN_MOVE]
+    leases = [x for x in leases_of(draft, machine.uuid) if x.state in OPEN_LEASE]
+    moves = [x for x in moves_of(draft, machine.uuid) if x.state in OPEN_MOVE]
     waiting = [r for r in draft.requests.values() if r.machine == machine.uuid and r.state in WAITING]
     if leases or moves or waiting:
         what = ", ".join(
@@ -101,8 +101,8 @@ def set_owners(draft: Draft, machine: Machine, owners: tuple[PersonId, ...], by:
     for to in dict.fromkeys((*before, *machine.owners)):
         if to != by:
             draft.tell(News(NewsKind.OWNERS, to, machine=machine, who=by, before=before))
-    for lease in list(draft.leases.values()):
-        if lease.machine == machine.uuid and lease.question is not None:
+    for lease in leases_of(draft, machine.uuid):
+        if lease.question is not None:
             _ask_others(draft, lease, machine, before)
     return machine
 
@@ -423,11 +423,7 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
         return
     if not sight.complete(machine.vcenter) or sight.listed(machine) or machine.gone:
         return
-    if any(
-        m.machine == machine.uuid and m.call and m.call.asked > sight.seen.at
-        for m in draft.moves.values()
-        if sight.seen
-    ):
+    if any(m.call and m.call.asked > sight.seen.at for m in moves_of(draft, machine.uuid) if sight.seen):
         return
     missing = machine.missing + 1
     gone = missing >= LOOKS_TO_BE_GONE
@@ -441,9 +437,7 @@ def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:
 
 def _off_since_when(draft: Draft, machine: Machine) -> None:
     """Off, and the books are older than that may be: owners and admins are asked to look, once."""
-    if machine.restored is None or any(
-        m.machine == machine.uuid and m.state in UNDER_WAY for m in draft.moves.values()
-    ):
+    if machine.restored is None or any(m.state in UNDER_WAY for m in moves_of(draft, machine.uuid)):
         return
     once = f"{machine.uuid}:{machine.restored.isoformat()}"
     for to in (*machine.owners, ADMINS):
@@ -488,7 +482,7 @@ def _doubt(draft: Draft, card: Card, contrary: bool) -> None:
 def _on_the_way(draft: Draft, settings: frozenset[MachineId], lease: Lease | None) -> bool:
     """Whether a move of ours may just be changing this card's place."""
     machines = settings | ({lease.machine} if lease else frozenset())
-    return any(m.machine in machines and m.state in UNDER_WAY for m in draft.moves.values())
+    return any(m.state in UNDER_WAY for uuid in machines for m in moves_of(draft, uuid))
 
 
 def _stranger(draft: Draft, sight: Sight, slot: SlotId, settings: frozenset[MachineId]) -> None:

@@ -14,6 +14,7 @@ from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import BOT, Aside, Books, Card, LeaseState, SlotId, Turn
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.shelves import moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import known, same_card
 
@@ -85,7 +86,7 @@ def _agrees(draft: Draft, sight: Sight, slot: SlotId) -> bool | None:
         return None
     lease = draft.leases.get(draft.holder(slot, Turn.HAS) or "")
     machines = settings | ({lease.machine} if lease is not None else set())
-    if any(m.machine in machines and m.state in UNDER_WAY for m in draft.moves.values()):
+    if any(m.state in UNDER_WAY for uuid in machines for m in moves_of(draft, uuid)):
         return None
     if lease is None or lease.state not in OPEN_LEASE or lease.state is LeaseState.RESERVED:
         return sight.clean(slot)

@@ -30,6 +30,7 @@ from bot.domain.model import (
     SlotId,
 )
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.domain.shelves import agreements_of, moves_of
 
 ASKING = frozenset({LeaseState.RESERVED, LeaseState.RETURNING})
 """Leases that need a restart of their machine."""
@@ -126,8 +127,8 @@ def _call_lost(draft: Draft, move: Move) -> str:
     assert move.last_call_for is not None, "announced for some window"
     labels = {"", *(w.label for w in move.wishes)}
     at, skipped = Skip(move.last_call_for, BOT), ""
-    for a in draft.agreements.values():
-        if a.machine != move.machine or a.label not in labels or skipped_window(a, at) is None:
+    for a in agreements_of(draft, move.machine):
+        if a.label not in labels or skipped_window(a, at) is None:
             continue
         if move.state is MoveState.UNDOING and a.made <= move.changed:
             continue
@@ -147,7 +148,12 @@ def _firm(draft: Draft, agreement: Agreement) -> None:
         return
     machine, lease = draft.machines.get(agreement.machine), draft.leases.get(agreement.label)
     move = next(
-        (m for m in draft.moves.values() if m.agreement == agreement.number and m.state is MoveState.DONE), None
+        (
+            m
+            for m in moves_of(draft, agreement.machine)
+            if m.agreement == agreement.number and m.state is MoveState.DONE
+        ),
+        None,
     )
     for to in (*(machine.owners if machine else ()), ADMINS, CHANNEL):
         news = News(NewsKind.ANNOUNCED_OVER, to, key=firm_key(agreement), machine=machine, lease=lease, move=move)
@@ -185,9 +191,8 @@ def _named_since(draft: Draft, lease: Lease) -> Agreement | None:
     return next(
         (
             a
-            for a in sorted(draft.agreements.values(), key=lambda a: -a.number)
-            if a.machine == lease.machine
-            and a.state is AgreementState.OPEN
+            for a in sorted(agreements_of(draft, lease.machine), key=lambda a: -a.number)
+            if a.state is AgreementState.OPEN
             and (a.firm or carries(draft, a, lease.label))
             and lease.question is not None
             and a.made >= lease.question

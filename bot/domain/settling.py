@@ -28,6 +28,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import begin_at, now_window, usual
 from bot.domain.policy import Policy
+from bot.domain.shelves import moves_of
 from bot.domain.sight import Sight
 from bot.domain.speakers import doubted, two_speak
 from bot.domain.spoken import lasting_words
@@ -90,7 +91,8 @@ def drop_lost(draft: Draft) -> None:
 
 def _drop(draft: Draft, agreement: Agreement) -> bool:
     """Whether a power cycle, or the loss of what it was for, has ended an agreement just now."""
-    if any(m.agreement == agreement.number and m.state is MoveState.DONE for m in draft.moves.values()):
+    mine = (m for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number)
+    if any(m.state is MoveState.DONE for m in mine):
         use(draft, agreement, "its power cycle is done")
     elif lost := _ground_lost(draft, agreement):
         step(draft, agreement, On.QUEUED_AGAIN, why=lost)

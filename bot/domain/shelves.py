@@ -165,6 +165,12 @@ class AgreementsOf(_By):
     follows, noun, by, key = (Agreement,), "agreements", attrgetter("machine"), attrgetter("number")
 
 
+class AgreementsFor(_By):
+    """Agreements by the request or lease that they were given for; "" any change of their machine."""
+
+    follows, noun, by, key = (Agreement,), "agreements", attrgetter("label"), attrgetter("number")
+
+
 class CardsOn(_By):
     """Cards by their host."""
 
@@ -265,6 +271,11 @@ def leases_to(books: Shelves, person: PersonId) -> tuple[Lease, ...]:
 def agreements_of(books: Shelves, machine: MachineId) -> tuple[Agreement, ...]:
     """The agreements of a machine, in the order of the books."""
     return books.kept(AgreementsOf).of(machine)
+
+
+def agreements_for(books: Shelves, label: str) -> tuple[Agreement, ...]:
+    """The agreements that were given for a request or lease, in the order of the books."""
+    return books.kept(AgreementsFor).of(label)
 
 
 def cards_on(books: Shelves, vcenter: str, host: str) -> tuple[Card, ...]:

@@ -14,6 +14,7 @@ from bot.domain.leases.common import Round
 from bot.domain.lifecycle import On, step
 from bot.domain.model import Lease, LeaseState, MachineId, Reading, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.shelves import leases_of
 
 THERE = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
 """Leases whose cards may sit in their machine."""
@@ -21,7 +22,7 @@ THERE = (LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
 
 def broken_on(draft: Draft, ctx: Round, machine: MachineId, word: Reading) -> Broken:
     """Which cards of a machine are reported broken."""
-    here = [s for x in draft.leases.values() if x.machine == machine and x.state in THERE for s in x.slots]
+    here = [s for x in leases_of(draft, machine) if x.state in THERE for s in x.slots]
     return broken(draft.cards, [s for s in here if ctx.sight.there(s, machine) is not False], word)
 
 
@@ -50,7 +51,7 @@ def _one(draft: Draft, ctx: Round, machine: MachineId, leases: list[Lease], word
             concerned.append(lease)
     news = News(NewsKind.CARD_BROKEN, ADMINS, machine=draft.machines.get(machine), inside=word)
     at = f"{machine}:{word.boot_id}"
-    lent = {s: x.state for x in draft.leases.values() if x.machine == machine and x.state in THERE for s in x.slots}
+    lent = {s: x.state for x in leases_of(draft, machine) if x.state in THERE for s in x.slots}
     mine = {
         s for s in found.named if lent.get(s, LeaseState.ACTIVE) is LeaseState.ACTIVE and draft.card(s).aside is None
     }

@@ -31,6 +31,7 @@ from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters
+from bot.domain.shelves import agreements_of, moves_of
 from bot.domain.sight import Sight
 
 People = Mapping[PersonId, Person]
@@ -63,8 +64,8 @@ def fresh(draft: Draft, sight: Sight, machine: MachineId) -> bool:
     """Whether the look shows the effects of all our calls on a machine: none in flight, all answered before it began."""
     if sight.seen is None:
         return False
-    for move in draft.moves.values():
-        if move.machine != machine or move.call is None:
+    for move in moves_of(draft, machine):
+        if move.call is None:
             continue
         if move.call.outcome is Outcome.ASKED and move.state in OPEN_MOVE:
             return False
@@ -75,13 +76,13 @@ def fresh(draft: Draft, sight: Sight, machine: MachineId) -> bool:
 
 def under_way(draft: Draft, machine: MachineId) -> bool:
     """Whether a power cycle of ours runs on a machine."""
-    return any(m.machine == machine and m.state in UNDER_WAY for m in draft.moves.values())
+    return any(m.state in UNDER_WAY for m in moves_of(draft, machine))
 
 
 def second_try(books: Books | Draft, lease: Lease) -> bool:
     """Whether a lease waits for a second try: its move gave the shutdown up, and the machine is still on."""
     return lease.state is LeaseState.MOVING and any(
-        m.machine == lease.machine and m.state is MoveState.UNDOING and m.off_at is None for m in books.moves.values()
+        m.state is MoveState.UNDOING and m.off_at is None for m in moves_of(books, lease.machine)
     )
 
 
@@ -105,7 +106,7 @@ def seen_to(move: Move, what: str, label: str, slot: SlotId, since: datetime | N
 
 def all_taken_off(draft: Draft, lease: Lease) -> bool:
     """Whether everything of a returning lease came off in a move of ours since it returns."""
-    moves = [m for m in draft.moves.values() if m.machine == lease.machine and m.steps]
+    moves = [m for m in moves_of(draft, lease.machine) if m.steps]
     off = [any(taken_off(m, lease.label, s, lease.changed) for m in moves) for s in lease.slots]
     return bool(off) and all(off)
 
@@ -135,11 +136,11 @@ def ask_window(draft: Draft, lease: Lease, why: str) -> None:
 def watch_window(draft: Draft, sight: Sight, lease: Lease) -> Lease:
     """Notice when the last time that was agreed for a lease is lost, by whomever: then its owners are asked again."""
     off = sight.power(lease.machine) is Power.OFF
-    if off and comes_on(draft.moves.values(), lease.machine):
+    if off and comes_on(moves_of(draft, lease.machine), lease.machine):
         return lease  # it is no moment to use, nor one to ask: what is agreed is asked when it is on again
     known = off or any(
-        a.machine == lease.machine and a.state is AgreementState.OPEN and (a.firm or carries(draft, a, lease.label))
-        for a in draft.agreements.values()
+        a.state is AgreementState.OPEN and (a.firm or carries(draft, a, lease.label))
+        for a in agreements_of(draft, lease.machine)
     )
     if known == lease.windowed:
         return lease

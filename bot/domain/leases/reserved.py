@@ -13,6 +13,7 @@ from bot.domain.model import AgreementState, Card, Lease, Mode, Rest, RestWhy, S
 from bot.domain.news import News, NewsKind
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.queue import contended, waiters
+from bot.domain.shelves import agreements_of
 from bot.domain.sight import Sight
 from bot.domain.slots import equal, open_of, size_of
 
@@ -163,8 +164,8 @@ def _wait_for_window(draft: Draft, ctx: Round, lease: Lease, has: bool) -> None:
 
 def _now_is_late(draft: Draft, ctx: Round, lease: Lease) -> None:
     """A "now" that had to wait for its device: from here it counts, but outside working hours the owner is asked again."""
-    for agreement in list(draft.agreements.values()):
-        if not agreement.now or agreement.machine != lease.machine or agreement.label != lease.label:
+    for agreement in agreements_of(draft, lease.machine):
+        if not agreement.now or agreement.label != lease.label:
             continue
         if agreement.state is not AgreementState.OPEN:
             continue  # over in this very round

@@ -14,6 +14,7 @@ from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, Machi
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.quarantine import not_there
 from bot.domain.questions import firm_key
+from bot.domain.shelves import agreements_of
 from bot.domain.spoken import limit_words
 
 
@@ -90,4 +91,4 @@ def _why_firm(draft: Draft, ctx: Round, lease: Lease) -> str:
 
 
 def _has_firm(draft: Draft, machine: MachineId) -> bool:
-    return any(a.firm and a.machine == machine and a.state is AgreementState.OPEN for a in draft.agreements.values())
+    return any(a.firm and a.state is AgreementState.OPEN for a in agreements_of(draft, machine))

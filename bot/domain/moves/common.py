@@ -40,6 +40,7 @@ from bot.domain.near import may_have
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
+from bot.domain.shelves import moves_of
 from bot.domain.sight import Sight
 
 PAUSES = (
@@ -80,7 +81,7 @@ def bar(draft: Draft, move: Move, why: str) -> None:
 
 def move_before(draft: Draft, move: Move) -> Move | None:
     """The move of the same machine before this one, as long as it is remembered."""
-    older = [m for m in draft.moves.values() if m.machine == move.machine and m.number < move.number]
+    older = [m for m in moves_of(draft, move.machine) if m.number < move.number]
     return max(older, key=lambda m: m.number, default=None)
 
 

@@ -47,6 +47,7 @@ from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import shown
 from bot.domain.questions import call_key, call_over
+from bot.domain.shelves import agreements_of, leases_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.spoken import lasting_words
 
@@ -99,7 +100,7 @@ def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
     move = replace(move, wants_on=True)
     draft.put(move)
     draft.log(BOT, "move.owed", f"m{move.number}", f"{machine.name} is off through the bot")
-    late = any(m.stopped_late for m in draft.moves.values() if m.machine == machine.uuid)
+    late = any(m.stopped_late for m in moves_of(draft, machine.uuid))
     last = move_before(draft, move)
     if last is not None and last.reason in ANEW:
         why = last.reason
@@ -115,7 +116,7 @@ def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:
 
 
 def _open(draft: Draft, machine: Machine) -> Move | None:
-    return next((m for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE), None)
+    return next((m for m in moves_of(draft, machine.uuid) if m.state in OPEN_MOVE), None)
 
 
 def _why(wishes: tuple[Wish, ...]) -> str:
@@ -128,9 +129,9 @@ def _why(wishes: tuple[Wish, ...]) -> str:
 def wishes(draft: Draft, sight: Sight, machine: Machine) -> tuple[Wish, ...]:
     """All changes that the machine's leases ask for: reserved ones put on, returning ones take off."""
     found: list[Wish] = []
-    for label in sorted(draft.leases):
-        lease = draft.leases[label]
-        if lease.machine != machine.uuid or lease.state not in OPEN_LEASE:
+    for lease in sorted(leases_of(draft, machine.uuid), key=lambda x: x.label):
+        label = lease.label
+        if lease.state not in OPEN_LEASE:
             continue
         if lease.state is LeaseState.RESERVED:
             found += [Wish(Work.PUT, label, s) for s in lease.slots]
@@ -286,17 +287,16 @@ def usable(draft: Draft, machine: Machine, labels: set[str]) -> list[Agreement]:
     """The open agreements that allow a power-off for these leases, without those whose window this machine went back in."""
     back = [
         m
-        for m in draft.moves.values()
-        if m.machine == machine.uuid and m.window is not None and m.state not in OPEN_MOVE and (m.undo or m.reason)
+        for m in moves_of(draft, machine.uuid)
+        if m.window is not None and m.state not in OPEN_MOVE and (m.undo or m.reason)
     ]
     barred = {m.window.start for m in back if m.window is not None}
     # While the window runs in which a move went back, only a word that was given after that allows another power-off.
     since = max((_gave_up(m) for m in back if m.window is not None and m.window.holds(draft.now)), default=None)
     return [
         a
-        for a in draft.agreements.values()
-        if a.machine == machine.uuid
-        and a.state is AgreementState.OPEN
+        for a in agreements_of(draft, machine.uuid)
+        if a.state is AgreementState.OPEN
         and any(carries(draft, a, label) for label in labels or {""})
         and not (a.window is not None and a.window.start in barred)
         and (since is None or a.made > since or a.firm)
@@ -358,9 +358,8 @@ def second_try(draft: Draft, ctx: Context, machine: Machine, move: Move) -> tupl
         return None
     newer = [
         a
-        for a in draft.agreements.values()
-        if a.machine == machine.uuid
-        and a.state is AgreementState.OPEN
+        for a in agreements_of(draft, machine.uuid)
+        if a.state is AgreementState.OPEN
         and a.made > move.changed
         and any(carries(draft, a, label) for label in labels)
     ]
@@ -387,11 +386,7 @@ def may_use(
     if agreement.kind is not AgreementKind.STANDING:
         return True, None
     day = timedelta(days=1)
-    if any(
-        _stood(draft, m) and draft.now - (m.shutdown_at or m.opened) < day
-        for m in draft.moves.values()
-        if m.machine == machine.uuid
-    ):
+    if any(_stood(draft, m) and draft.now - (m.shutdown_at or m.opened) < day for m in moves_of(draft, machine.uuid)):
         return False, None
     if agreement.even_if_busy:
         return True, None
@@ -486,13 +481,13 @@ def _begin_on(
 
 def _unused_windows(draft: Draft, ctx: Context, machine: Machine, move: Move) -> None:
     """Windows that went by unused: the owner is told which comes next, or asked for one; never both."""
-    used = {m.agreement for m in draft.moves.values()}
+    used = {m.agreement for m in moves_of(draft, machine.uuid)}
     labels = {w.label for w in move.wishes}
-    for number, before in draft.books.agreements.items():
-        after = draft.agreements.get(number)
-        if before.machine != machine.uuid or before.state is not AgreementState.OPEN or after is None:
+    for before in agreements_of(draft.books, machine.uuid):
+        after = draft.agreements.get(before.number)
+        if before.state is not AgreementState.OPEN or after is None:
             continue
-        if after.state is not AgreementState.USED or number in used or after.label not in {"", *labels}:
+        if after.state is not AgreementState.USED or after.number in used or after.label not in {"", *labels}:
             continue
         lease = draft.leases.get(after.label or min(labels, default=""))
         if lease is None or lease.state not in OPEN_LEASE:
@@ -506,10 +501,7 @@ def _unused_windows(draft: Draft, ctx: Context, machine: Machine, move: Move) ->
 
 def _why_unused(draft: Draft, ctx: Context, machine: Machine, move: Move, agreement: Agreement) -> str:
     """Why no restart was begun in a time, in words."""
-    off = any(
-        m.machine == machine.uuid and m.off_at is not None and m.was_on and m.off_at >= agreement.made
-        for m in draft.moves.values()
-    )
+    off = any(m.off_at is not None and m.was_on and m.off_at >= agreement.made for m in moves_of(draft, machine.uuid))
     why = "the time that was agreed went by unused"
     if agreement.window is not None and draft.now < agreement.window.end:
         takes = lasting_words(windows.usual(machine, ctx.policy))

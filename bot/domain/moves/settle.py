@@ -43,6 +43,7 @@ from bot.domain.moves.plan import ready
 from bot.domain.moves.starting import proving, starting, stuck, to_be_on
 from bot.domain.moves.stopping import given_up, stopping
 from bot.domain.moves.undoing import undoing
+from bot.domain.shelves import leases_of
 
 
 def settle(draft: Draft, ctx: Round) -> None:
@@ -126,8 +127,8 @@ def _names_old_addresses(draft: Draft, ctx: Round, move: Move) -> bool:
     sees_to: Sequence[Wish] = live(draft, move) if move.state is MoveState.CHANGING else ()
     sees_to = ours_there(draft, ctx, move) if move.state is MoveState.UNDOING else sees_to
     covered = {(w.label, w.slot) for w in sees_to}
-    for lease in draft.leases.values():
-        if lease.machine != move.machine or lease.state not in OPEN_LEASE:
+    for lease in leases_of(draft, move.machine):
+        if lease.state not in OPEN_LEASE:
             continue
         for slot in lease.slots:
             comes = lease.state in ON_ITS_WAY or ready(draft, ctx.sight, lease, slot)
@@ -143,7 +144,7 @@ def _gives_back_more(draft: Draft, ctx: Round, move: Move) -> bool:
     another's by now, so that it never starts with it."""
     if move.state is not MoveState.STUCK or sits(move) or in_flight(move, ctx.run) or not seen_since(draft, ctx, move):
         return False
-    back = [x for x in draft.leases.values() if x.machine == move.machine and x.state is LeaseState.RETURNING]
+    back = [x for x in leases_of(draft, move.machine) if x.state is LeaseState.RETURNING]
     in_it = any(ctx.sight.there(slot, move.machine) for lease in back for slot in lease.slots)
     return in_it and not _is_anew(draft, move)
 

@@ -28,6 +28,7 @@ from bot.domain.planner.spots import People, expected_free, is_open, spots, wind
 from bot.domain.policy import Policy
 from bot.domain.questions import wanted_key
 from bot.domain.queue import line, tell_offer
+from bot.domain.shelves import agreements_of
 from bot.domain.sight import Sight
 
 
@@ -232,10 +233,7 @@ def _taken(draft: Draft, slot: SlotId) -> bool:
 def _named_since(draft: Draft, request: Request, rest: Rest) -> bool:
     """Whether a window was named since the rest began; one that stood all the while was of no use."""
     labels = ("", str(request.number))
-    return any(
-        a.machine == request.machine and a.label in labels and a.made > rest.since and is_open(a)
-        for a in draft.agreements.values()
-    )
+    return any(a.label in labels and a.made > rest.since and is_open(a) for a in agreements_of(draft, request.machine))
 
 
 def _unwanted(draft: Draft, request: Request, why: str) -> None:
