@@ -17,6 +17,7 @@ from bot.config.mistakes import EXAMPLES
 from bot.config.policy import ELSEWHERE, IDLE, POLICY, read_idle, read_policy
 from bot.config.values import read_days, read_duration, read_hours, read_span, read_time
 from bot.domain.policy import IdlePolicy, Policy
+from bot.domain.waiting import Team
 
 Mistakes = list[str]
 
@@ -78,8 +79,13 @@ user = "x"
 "10DE:1EB8" = "T4"
 "10de:20b5" = "A100"
 
-[teams]
-anything = 1
+[teams.vision]
+members = ["ada", "U0123456789"]
+weight = 1.5
+guaranteed = 2
+
+[teams.text]
+members = ["bob"]
 
 [policy]
 accept_by = "45 min"
@@ -127,6 +133,7 @@ def test_the_rules_get_their_numbers(folder: Path) -> None:
         accept_by=timedelta(minutes=45),
         still_wanted=5,
         kinds={"10de:1eb8": "T4", "10de:20b5": "A100"},
+        teams=(Team("vision", frozenset({"ada", "U0123456789"}), 1.5, 2), Team("text", frozenset({"bob"}))),
     )
 
 

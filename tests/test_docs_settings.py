@@ -9,7 +9,9 @@ import pytest
 from bot.config.keys import NAMES, PREFIX, SECRETS, SECTIONS, keys_of
 from bot.config.load import load
 from bot.config.policy import ELSEWHERE
+from bot.config.teams import LINES
 from bot.domain.policy import Policy
+from bot.domain.waiting import Team
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "settings.md").read_text("utf-8")
 BLOCKS = {
@@ -23,7 +25,7 @@ def keys(section: str) -> set[str]:
 
 
 def test_every_section_is_there() -> None:
-    assert set(BLOCKS) | {"teams", "idle"} == set(NAMES)
+    assert set(BLOCKS) | {"idle"} == set(NAMES)
     assert "`[teams]`" in PAGE and "`[idle]`" in PAGE
 
 
@@ -42,12 +44,19 @@ def test_what_is_shown_as_default_is_it(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     plain = load()
     # An empty section of exporters is one that names nobody, so its two empty tables are compared as they stand.
-    shown = [name for name in BLOCKS if name not in ("vcenter", "prometheus")]
+    shown = [name for name in BLOCKS if name not in ("vcenter", "prometheus", "teams")]
     Path("gpubot.toml").write_text("".join(f"[{name}]\n{BLOCKS[name]}\n" for name in shown))
     assert load() == plain.model_copy(update={"numbers": load().numbers})
     assert load().policy() == Policy()
     Path("gpubot.toml").write_text(f'[prometheus]\nurl = "http://127.0.0.1:1"\n{BLOCKS["prometheus"]}')
     assert load().prometheus == plain.prometheus.model_copy(update={"url": "http://127.0.0.1:1"})
+
+
+def test_a_team_is_shown_with_all_its_keys_and_their_defaults(tmp_path: Path) -> None:
+    assert keys("teams") == set(LINES)
+    file = tmp_path / "gpubot.toml"
+    file.write_text(f"[teams.vision]\n{BLOCKS['teams']}")
+    assert load(file).policy().teams == (Team("vision", frozenset({"ada", "U0123456789"})),)
 
 
 def test_every_secret_of_the_environment_is_named() -> None:

@@ -20,6 +20,7 @@ from bot.config.mistakes import SettingsError, example
 from bot.config.policy import read_idle, read_policy
 from bot.config.sections import Prometheus, Site, Slack, Store, VCenter, Vgpu, Web
 from bot.config.sentences import sentences
+from bot.config.teams import read_teams
 from bot.config.values import read_kinds
 from bot.domain.policy import IdlePolicy, Policy
 
@@ -35,7 +36,7 @@ class Settings(BaseSettings):
     slack: Slack = Slack()
     vcenter: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")], VCenter] = {}  # by name
     kinds: Annotated[dict[str, str], AfterValidator(read_kinds)] = {"10de:1eb8": "T4"}  # PCI ids -> what people ask for
-    teams: dict[str, Any] = {}  # reserved
+    sharing: Annotated[dict[str, Any], AfterValidator(read_teams)] = Field(default={}, alias="teams")  # by name
     quiet: Annotated[dict[str, Any], AfterValidator(read_idle)] = Field(default={}, alias="idle")  # as written
     numbers: Annotated[dict[str, Any], AfterValidator(read_policy)] = Field(default={}, alias="policy")  # as written
     store: Store = Store()
@@ -73,6 +74,7 @@ class Settings(BaseSettings):
             "idle": IdlePolicy(**self.quiet),
             "vgpu_profiles": frozenset(self.vgpu.profiles),
             "vgpu_counts": dict(self.vgpu.counts),
+            "teams": tuple(self.sharing.values()),
         }
         return Policy(**{**placed, **self.numbers})
 

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from bot.config.keys import NAMES, PREFIX, SECRETS, Where, example_in, keys_of
 from bot.config.mistakes import example, in_environment, to_do
+from bot.config.teams import MEMBERS
 from bot.config.values import nearest
 
 FORMS = {
@@ -46,6 +47,8 @@ def sentences(detail: ErrorDetails, said: Mapping[Where, tuple[str, str]], merge
         named = where[1] if len(where) == 2 and where[1] not in keys_of("vcenter") else "lab"
         what = f"[vcenter] {where[1]}" if len(where) == 2 else "[vcenter]"
         return [f"{what} is no section of a vCenter; write: [vcenter.{named}] with {example('vcenter', named, 'host')}"]
+    if where == ("teams",):
+        return [f"[teams] is no section; write: [teams.vision] with {MEMBERS}"]
     if len(where) == 1:
         line = f" with {keys_of(where[0])[0]} = …" if keys_of(where[0]) else ""
         return [f"[{where[0]}] is no section; write: [{where[0]}]{line}"]
