@@ -310,6 +310,58 @@ def _user() -> str:
         return "somebody"
 
 
+@app.command("replay")
+def replay_trace(
+    trace: Annotated[
+        Path, typer.Argument(help="CSV, plain or gzipped: submit_s,user,gpus,duration_s.", readable=False)
+    ],
+    cards: Annotated[int, typer.Option(help="Cards of the pool.")] = 4,
+    load: Annotated[
+        float, typer.Option(help="Share of their hours that would be held if everybody were served at once.")
+    ] = 0.7,
+    seeds: Annotated[int, typer.Option(help="How often it is played, each time with other people.")] = 5,
+    take_back: Annotated[
+        float | None,
+        typer.Option(help="Minutes after the work after which a card goes back; else as the bot does it."),
+    ] = None,
+    windows: Annotated[str, typer.Option(help="When machines may restart: any, 1h, 4h or demand.")] = "any",
+    json: Annotated[bool, typer.Option("--json", help="For programs: a list, one object a policy.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw it, too, into this file.")] = None,
+) -> None:
+    """Play the bot's policy, and others, on a trace of requests with simulated people: who would wait how long.
+
+    Needs no settings, and touches nothing. Exit code 2 if there is nothing that can be played.
+    """
+    from bot.service.replay import CannotReplay, Setup, read, replay, show
+
+    try:
+        setup = Setup(cards, load, seeds, take_back, windows)
+        if plot is not None and (plot.suffix.lower() != ".png" or not plot.resolve().parent.is_dir()):
+            raise CannotReplay(f"--plot is {plot}: a file FILE.png in a folder that is there")
+        with _bar() as told:
+            outcomes = replay(read(trace), setup, told)
+    except CannotReplay as error:
+        raise _fail(str(error)) from None
+    typer.echo(show.as_json(outcomes) if json else show.text(outcomes, setup, trace.name))
+    if plot is not None:
+        from bot.edges.plots import Plots
+
+        try:
+            plot.write_bytes(Plots().compared(show.picture(outcomes, setup, trace.name)))
+        except OSError as error:
+            _fail(f"{plot} cannot be written: {error.strerror}")
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """Shows how far something is, if there is a terminal: called with how much is done, and of how much."""
+    if not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    with typer.progressbar(length=1000, file=sys.stderr) as bar:
+        yield lambda done, of: bar.update(1000 * done // of - bar.pos)
+
+
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 """The stand-ins and what runs in guests read their own options, so that ``python -m bot.local.slack`` takes the same ones."""
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.service.ports import HoursPicture
+from bot.service.ports import ComparedPicture, HoursPicture, Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "free": {"facecolor": "#eef2f7", "edgecolor": "#9ca3af"},
     "out": {"facecolor": "#4b5563"},
     "waiting": {"facecolor": "#d55e00"},
+    "pale": {"facecolor": "#9fc5e0"},
 }
 """How each part is drawn. Told apart without colours too, by lightness or a pattern (colours after Okabe and Ito)."""
 
@@ -54,6 +55,17 @@ class Plots:
             _axis(below, picture.waiting, max((bar.waiting for bar in picture.bars), default=0.0))
             _days(below, [bar.label for bar in picture.bars])
             _legend(above)
+            return _png(figure)
+
+    def compared(self, picture: ComparedPicture) -> bytes:
+        """A PNG of 1600 by 1000: a row for each of what is compared, a column for each measure; the first has more room."""
+        with _DRAWING:
+            figure = _figure(picture.title, picture.about)
+            widths = [2.0, *(1.0 for _ in picture.measures[1:])]
+            sizes = {"width_ratios": widths, "wspace": 0.1, "left": 0.165, "right": 0.975, "top": 0.78, "bottom": 0.13}
+            columns = figure.subplots(1, len(picture.measures), sharey=True, squeeze=False, gridspec_kw=sizes)[0]
+            for axes, measure in zip(columns, picture.measures, strict=True):
+                _rows(axes, picture.names, measure)
             return _png(figure)
 
 
@@ -130,3 +142,34 @@ def _legend(axes: Axes) -> None:
     handles, words = axes.get_legend_handles_labels()
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.03), "labelspacing": 0.7}
     axes.legend(handles[::-1], words[::-1], frameon=False, fontsize=11, labelcolor=INK, handlelength=1.3, **place)
+
+
+# ---- rows -------------------------------------------------------------------------------------------------------------------
+
+
+def _rows(axes: Axes, names: Sequence[str], measure: Measure) -> None:
+    """One measure of what is compared: for each a bar a series, below each other, with its number behind it."""
+    at, many = range(len(names)), max(1, len(measure.series))
+    most = max((value for one in measure.series for value in one.values), default=0.0) or 1.0
+    tall = 0.72 / many
+    for number, one in enumerate(measure.series):
+        rows = [row + tall * (number - (many - 1) / 2) for row in at]
+        axes.barh(rows, one.values, height=tall, linewidth=0, label=one.word, **LOOKS[one.look])
+        for row, value in zip(rows, one.values, strict=True):
+            axes.text(value + most * 0.015, row, _short(value), va="center", fontsize=11, color=INK)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_color(PALE)
+    axes.tick_params(axis="both", length=0, labelsize=11, labelcolor=INK)
+    axes.set_xticks([])
+    axes.set_xlim(0, most * 1.18)
+    axes.set_yticks(at, names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_title(measure.label, loc="left", fontsize=11, color=INK, pad=7)
+    if len(measure.series) > 1:
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.02), "ncols": len(measure.series)}
+        axes.legend(frameon=False, fontsize=11, labelcolor=INK, handlelength=1.3, **place)
+
+
+def _short(value: float) -> str:
+    """A number as it is read: three digits of it."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

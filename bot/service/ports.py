@@ -19,12 +19,16 @@ from bot.domain.model import (
     Books,
     CallKind,
     FixedCard,
+    Lease,
     Line,
     MachineId,
+    Move,
     Person,
     PersonId,
     Reading,
+    Request,
     Seen,
+    SlotId,
     Unplaced,
 )
 
@@ -129,6 +133,33 @@ class HoursPicture:
 
 
 @dataclass(frozen=True)
+class Series:
+    """One number for each of what is compared."""
+
+    word: str  # what it is called
+    look: str  # how it is drawn, as in ``Part``; or pale, behind the others
+    values: tuple[float, ...]  # from 0, in the order of the names
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is compared, with an axis of its own."""
+
+    label: str  # what is counted
+    series: tuple[Series, ...]  # drawn over each other
+
+
+@dataclass(frozen=True)
+class ComparedPicture:
+    """Several things beside each other by some measures: what ``Plots.compared`` draws."""
+
+    title: str  # what it shows
+    about: str  # how that came about
+    names: tuple[str, ...]  # of what is compared, from above
+    measures: tuple[Measure, ...]  # from the left
+
+
+@dataclass(frozen=True)
 class Reply:
     """A message: lines and at most three buttons. The first line is the whole message."""
 
@@ -191,6 +222,17 @@ class Heard:
     orders: tuple[str, ...] = ()  # what waited for the guest, and is forgotten with this
 
 
+@dataclass(frozen=True)
+class Past:
+    """What the store keeps beyond the books. What was not asked for is empty."""
+
+    requests: tuple[Request, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    moves: tuple[Move, ...] = ()
+    lines: tuple[Line, ...] = ()  # of the ledger, oldest first
+    hours: tuple[Hour, ...] = ()  # what guests told of their devices
+
+
 class StoreTrouble(Exception):
     """The store cannot do its work for a cause outside the program, and nothing was written. The text is for logs."""
 
@@ -210,7 +252,27 @@ class Transaction(Protocol):
         ...
 
 
-class Store(Protocol):
+class Archive(Protocol):
+    """What the store keeps beyond the books, each answer as of one moment."""
+
+    def of_number(self, number: int) -> Past:
+        """A request, the leases that came of it, the restarts that were for these, and what the ledger says of all. Empty: there was none."""
+        ...
+
+    def of_person(self, person: PersonId, most: int) -> Past:
+        """Requests and leases of somebody's last numbers, the newest first."""
+        ...
+
+    def of_card(self, card: SlotId, most: int) -> Past:
+        """The last leases that had a card, or a part of it, and worked, the newest first; and what the ledger says of the card."""
+        ...
+
+    def between(self, since: datetime, until: datetime) -> Past:
+        """All that was open for some of a stretch of time, with what the ledger says of it and ever said of the cards, and the hours."""
+        ...
+
+
+class Store(Archive, Protocol):
     """Only the store remembers."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -479,6 +541,10 @@ class Plots(Protocol):
 
     def hours(self, picture: HoursPicture) -> bytes:
         """Stacked hours a day, and the hours that people waited."""
+        ...
+
+    def compared(self, picture: ComparedPicture) -> bytes:
+        """Bars beside each other, each with its number."""
         ...
 
 
