@@ -214,6 +214,7 @@ class Offer:
     accept_by: datetime  # silence ends it then
     free_at: datetime | None  # when the devices are free, if they are still on their way
     unknown: bool = False  # they are on their way, and nobody knows until when: the time that was agreed is lost
+    spare: bool = False  # more than a share: taken, it goes back as soon as somebody else waits
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ class Request:
     number: int  # #12
     person: PersonId  # who asked
     kind: str  # T4
-    count: int  # at least 1; all or nothing
+    count: int  # at least 1; all or nothing, unless `partly`
     machine: MachineId  # for which machine
     asked: datetime  # when; with `shifts` its place in line
     state: RequestState = RequestState.QUEUED  # see RequestState
@@ -258,6 +259,7 @@ class Request:
     shifts: tuple[Shift, ...] = ()  # what moves its place, by why
     team: str = ""  # its person's team when asked; "" none
     partly: bool = False  # fewer are better than none
+    wanted: int = 0  # how many were asked for, where fewer were given: `count` is what was given; 0: it is what was asked for
     start: datetime | None = None  # booked: not before
     before: datetime | None = None  # withdraws itself then
     promised: Promised | None = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -132,6 +133,7 @@ def test_a_lease_given_up_because_its_machine_could_not_be_read_waits_for_no_win
 def test_who_wants_more_than_the_pool_has_holds_up_others_for_a_day() -> None:
     """As long as a card lies free for somebody who does not put it in; and so it is promised to those behind."""
     world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
     world.do(lambda d: pool.drain(d, d.cards["T4-4"], "dana", "hot"))
     world.request("bob", "vm-r", 4, "any time today")
     world.request("carol", "vm-train", 1, "nights")

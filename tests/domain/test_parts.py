@@ -39,6 +39,7 @@ def test_what_came_off_on_the_way_back_of_an_earlier_restart_is_not_given_back_b
 
 def test_who_has_a_turn_for_a_part_takes_no_empty_card_for_which_another_waits_whole() -> None:
     world = ModesWorld(shared(*PCI[:2]), consolidates=True)
+    world.policy = replace(world.policy, pool_share=1.0)
     world.request("bob", "vm-r", 2, "now", "for 30h", EIGHT)
     world.until(lambda: active(world, "1"), HOUR)
     world.request("ada", "vm-python", 2, "now", "for 2h", EIGHT)

@@ -17,7 +17,7 @@ from bot.domain.model import (
     RestWhy,
 )
 from bot.domain.news import NewsKind
-from bot.domain.planner.holds import after_aside, back, let_go, reserve, swap
+from bot.domain.planner.holds import after_aside, back, let_go, reserve, swap, whole
 from bot.domain.policy import Policy
 from bot.domain.queue import tell_offer, wake
 from bot.domain.sight import Sight
@@ -62,8 +62,9 @@ def accept(
             ", ".join(sorted(h.slot for h in found)) + " instead, the other is out of the pool",
         )
     tell_offer(draft, NewsKind.OFFER_OVER, request, reason="accepted")
-    accepted = step(draft, request, event, to=RequestState.LEASED, by=person.id, why=why, offer=None, silences=0)
-    return reserve(draft, accepted, tuple(h.slot for h in found))
+    taken: dict[str, Any] = {"offer": None, "silences": 0, "passing": None}
+    accepted = step(draft, request, event, to=RequestState.LEASED, by=person.id, why=why, **taken)
+    return reserve(draft, accepted, tuple(h.slot for h in found), request.passing, request.offer.spare)
 
 
 def pass_(draft: Draft, sight: Sight, request: Request, person: Person, policy: Policy) -> Request:
@@ -74,4 +75,4 @@ def pass_(draft: Draft, sight: Sight, request: Request, person: Person, policy: 
     slots = let_go(draft, sight, request)
     tell_offer(draft, NewsKind.OFFER_OVER, request, reason="passed", until=until)
     rest = Rest(RestWhy.PASSED, draft.now, until, slots)
-    return step(draft, request, On.PASSED, by=person.id, offer=None, rest=rest, silences=0)
+    return step(draft, whole(request), On.PASSED, by=person.id, offer=None, rest=rest, silences=0)

@@ -5,6 +5,8 @@ Called by the other files of this room; whose turn it is they decide.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
@@ -21,9 +23,17 @@ from bot.domain.model import (
 from bot.domain.planner.spots import spots
 from bot.domain.queue import leave
 from bot.domain.sight import Sight
+from bot.domain.waiting import Passing
 
 
-def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
+def reserve(
+    draft: Draft, request: Request, slots: tuple[SlotId, ...], passing: Passing | None = None, spare: bool = False
+) -> Lease:
+    """The lease that a request becomes.
+
+    :param passing: what it keeps to, if it goes past others
+    :param spare: it is more than a share
+    """
     lease = Lease(
         label=str(request.number),
         request=request.number,
@@ -32,10 +42,11 @@ def reserve(draft: Draft, request: Request, slots: tuple[SlotId, ...]) -> Lease:
         kind=request.kind,
         slots=slots,
         state=LeaseState.RESERVED,
-        terms=request.terms,
+        terms=replace(request.terms, spare=True) if spare else request.terms,
         since=draft.now,
         changed=draft.now,
         team=request.team,
+        passing=passing,
     )
     return step(draft, lease, On.RESERVE, new=True, why=", ".join(slots))
 
@@ -68,4 +79,11 @@ def back(
 ) -> Request:
     """Back to the old place; holds free; the offer's message says why."""
     leave(draft, request, why, rest.until if rest else None)
-    return step(draft, request, event, to=RequestState.QUEUED, by=by, why=why, offer=None, rest=rest)
+    return step(draft, whole(request), event, to=RequestState.QUEUED, by=by, why=why, offer=None, rest=rest)
+
+
+def whole(request: Request) -> Request:
+    """As it was asked for: fewer were offered, or it went past others, for that once."""
+    if request.passing is None and not request.wanted:
+        return request
+    return replace(request, count=request.wanted or request.count, wanted=0, passing=None)

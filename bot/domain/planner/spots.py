@@ -5,7 +5,7 @@ Asked by the other files of this room. It gives nothing away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from bot.domain.model import (
     Books,
     Lease,
     LeaseState,
+    MachineId,
     Person,
     PersonId,
     Power,
@@ -26,8 +27,10 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import coming
 from bot.domain.policy import Policy
+from bot.domain.rules import Rule
+from bot.domain.shelves import agreements_of, cards_on, leases_to, moves_of
 from bot.domain.sight import Sight
-from bot.domain.slots import open_of
+from bot.domain.slots import open_of, parts
 
 People = Mapping[PersonId, Person]
 """Those whom the rules may ask about, by id."""
@@ -43,6 +46,18 @@ class Spot:
     free_at: datetime | None = None  # next: when it is expected
 
 
+@dataclass(frozen=True)
+class There:
+    """A slot that somebody on its host could be given now, whoever asks."""
+
+    slot: SlotId  # which
+    turn: Turn  # has: it is free and clean; next: it is on its way back
+    free_at: datetime | None = (
+        None  # next: when it is expected; None: nobody knows, so only its own machine can have it
+    )
+    home: MachineId = ""  # next: the machine on which it sits
+
+
 def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = None) -> list[Spot]:
     """The slots that a request could be given, best first: on its own machine, the one it had last, free, on its way.
 
@@ -51,33 +66,68 @@ def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = 
     seen = sight.machine(request.machine)
     if seen is None or seen.template:
         return []  # an unknown machine and a template get nothing, and a known one can have cards of its own host only
-    mine = open_of(draft, request.kind, (seen.vcenter, seen.host))
-    found = [s for slot in mine if (s := _spot(draft, sight, request, slot, policy))]
-    last = {x.slots for x in draft.leases.values() if x.person == request.person}
-    had = {slot for slots in last for slot in slots}
+    return best(draft, request, there(draft, sight, request.kind, (seen.vcenter, seen.host), policy))
+
+
+def best(draft: Draft, request: Request, found: Iterable[There]) -> list[Spot]:
+    """Those of some slots that a request could be given, best first."""
+    mine = (_spot(slot, request) for slot in found)
+    had = {slot for lease in leases_to(draft, request.person) for slot in lease.slots}
     # Among equals in the order in which their hosts fill them, which is that of ``open_of``.
-    return sorted(found, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
+    return sorted((s for s in mine if s), key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
 
 
-def _spot(draft: Draft, sight: Sight, request: Request, slot: SlotId, policy: Policy | None) -> Spot | None:
-    """This slot for this request, if it can be given."""
-    card = draft.card(slot)
-    if card.aside is not None or card.doubted or not sight.usable(slot):
+def _spot(found: There, request: Request) -> Spot | None:
+    if found.home == request.machine:
+        return Spot(found.slot, Turn.NEXT, here=True)
+    if found.turn is Turn.HAS:
+        return Spot(found.slot, Turn.HAS)
+    return Spot(found.slot, Turn.NEXT, free_at=found.free_at) if found.free_at is not None else None
+
+
+def there(
+    draft: Draft,
+    sight: Sight,
+    kind: str,
+    host: tuple[str, str],
+    policy: Policy | None = None,
+    off: frozenset[Rule] = frozenset(),
+) -> list[There]:
+    """The slots of a kind on a host that could be given now, in the order in which the host fills them.
+
+    :param host: its vCenter, and its id there
+    :param off: rules that are not applied: without LENT what others have, or were promised, counts as free, and without POOL what rests
+    """
+    if Rule.LENT not in off:
+        return [t for slot in open_of(draft, kind, host) if (t := _there(draft, sight, slot, kind, policy, off))]
+    every = (slot for card in cards_on(draft, *host) for slot in parts(card, kind))
+    ordered = sorted(every, key=lambda slot: draft.holder(slot, Turn.HAS) is not None)
+    return [t for slot in ordered if (t := _there(draft, sight, slot, kind, policy, off))]
+
+
+def _there(
+    draft: Draft, sight: Sight, slot: SlotId, kind: str, policy: Policy | None, off: frozenset[Rule]
+) -> There | None:
+    """This slot, if it can be given."""
+    if Rule.POOL not in off and not _good(draft, sight, slot, kind):
         return None
-    if sight.foreign_size(slot) not in ("", request.kind):
-        return None  # somebody else runs another size on it
     holder = draft.holder(slot, Turn.HAS)
     if holder is None:
-        return Spot(slot, Turn.HAS) if sight.clean(slot) else None
+        return There(slot, Turn.HAS) if Rule.POOL in off or sight.clean(slot) else None
+    if Rule.LENT in off:
+        return There(slot, Turn.HAS)
     lease = draft.leases.get(holder)
     if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(slot, Turn.NEXT) is not None:
         return None
     if lease.fault:
         return None  # set aside when it comes off
-    if lease.machine == request.machine:
-        return Spot(slot, Turn.NEXT, here=True)
-    free_at = expected_free(draft, lease, draft.now, policy)
-    return Spot(slot, Turn.NEXT, free_at=free_at) if free_at is not None else None
+    return There(slot, Turn.NEXT, expected_free(draft, lease, draft.now, policy), lease.machine)
+
+
+def _good(draft: Draft, sight: Sight, slot: SlotId, kind: str) -> bool:
+    """Whether it is in the pool, and nobody else runs another size on it."""
+    card = draft.card(slot)
+    return card.aside is None and not card.doubted and sight.usable(slot) and sight.foreign_size(slot) in ("", kind)
 
 
 def expected_free(books: Books | Draft, lease: Lease, now: datetime, policy: Policy | None = None) -> datetime | None:
@@ -85,13 +135,13 @@ def expected_free(books: Books | Draft, lease: Lease, now: datetime, policy: Pol
 
     :param policy: the site's blackouts are taken from it; None: they are left out of account
     """
-    for move in books.moves.values():
-        if move.machine == lease.machine and move.state in OPEN_MOVE:
+    for move in moves_of(books, lease.machine):
+        if move.state in OPEN_MOVE:
             if move.window is not None:
                 return max(now, move.window.start)
             if move.last_call_for is not None:
                 return max(now, move.last_call_for)
-    mine = [a for a in books.agreements.values() if a.machine == lease.machine and carries(books, a, lease.label)]
+    mine = [a for a in agreements_of(books, lease.machine) if carries(books, a, lease.label)]
     starts = [window.start for a in mine if (window := coming(a, now, policy)) is not None]
     return max(now, min(starts)) if starts else None
 
@@ -101,10 +151,10 @@ def window_known(draft: Draft, sight: Sight, request: Request) -> bool:
 
     After "ask me first" only a time that was named for this request counts: what stands for any change was agreed before it was said.
     """
-    if sight.power(request.machine) is Power.OFF and not comes_on(draft.moves.values(), request.machine):
+    if sight.power(request.machine) is Power.OFF and not comes_on(moves_of(draft, request.machine), request.machine):
         return True
     labels = (str(request.number),) if request.ask_first else ("", str(request.number))
-    return any(a.machine == request.machine and a.label in labels for a in draft.agreements.values() if is_open(a))
+    return any(a.label in labels for a in agreements_of(draft, request.machine) if is_open(a))
 
 
 def is_open(agreement: Agreement) -> bool:

@@ -1,141 +1,251 @@
 """Whose turn it is: the first in line for whom all devices are there gets them, or is asked.
 
-The others of the kind wait behind it (all or nothing, no passing), except that a person who cannot answer now keeps the place while
-the next is asked. ``decide`` calls it once a round.
+The others of the kind wait behind it, except those who are surely back before it could have had more (``past``); and a person who cannot
+answer now keeps the place while the next is asked. ``decide`` calls it once a round; ``verdict`` asks on a copy what would be without a rule.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain import hours, windows
+from bot.domain import hours
 from bot.domain.draft import Draft
+from bot.domain.frees import Frees
 from bot.domain.lifecycle import On, step
-from bot.domain.model import (
-    Card,
-    Lease,
-    Mode,
-    Offer,
-    Request,
-    RequestState,
-)
-from bot.domain.near import may_have, meet
-from bot.domain.news import News, NewsKind
-from bot.domain.planner.holds import reserve
-from bot.domain.planner.spots import People, Spot, spots, window_known
+from bot.domain.model import Card, Mode, PersonId, Request, RequestState, SlotId
+from bot.domain.near import host_of, may_have, meet
+from bot.domain.planner.back import passing, stay
+from bot.domain.planner.giving import Given, Left, give, take_away
+from bot.domain.planner.lots import Lot
+from bot.domain.planner.past import needs
+from bot.domain.planner.spots import People, Spot, window_known
 from bot.domain.policy import Policy
-from bot.domain.queue import line, tell_offer
+from bot.domain.queue import line, line_of
+from bot.domain.rules import Rule
 from bot.domain.sight import Sight
-from bot.domain.slots import card_name, has_kind, parts
+from bot.domain.slots import card_name, has_kind, parts, rivals
 
 LONG = timedelta(days=365)
 """Of what has no end yet."""
 
+NONE_OFF: frozenset[Rule] = frozenset()
 
-def allot(draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
-    """Give turns: for each kind, go down the line and serve while the devices suffice."""
-    blocked: list[Request] = []  # those whose turn it is and for whom too little is there
-    kept: set[str] = set()  # cards on which those who wait for a whole one, or for another size, count
-    away: list[Request] = []
+
+def allot(draft: Draft, sight: Sight, people: People, policy: Policy, off: frozenset[Rule] = NONE_OFF) -> None:
+    """Give turns: for each kind, go down the line and serve while the devices suffice.
+
+    :param off: rules that are not applied. On a copy of the books alone: what is lent to one may be given to another then
+    """
+    turns = Turns(draft, sight, people, policy, off)
     for request in line(draft):
-        if request.state is not RequestState.QUEUED or request.rest is not None:
-            continue
-        if any(r.kind == request.kind and meet(draft, r.machine, request.machine) for r in blocked):
-            continue
-        found = [s for s in spots(draft, sight, request, policy) if card_name(s.slot) not in kept][: request.count]
-        if len(found) < request.count:
-            blocked.append(request)  # all or nothing, and nobody passes: on its own host
-            kept |= _counts_on(draft, sight, request, found)
-            continue
-        if window_known(draft, sight, request) or all(s.here for s in found):
-            lease_out(draft, request, found, policy)
-        elif _asked_elsewhere(draft, sight, request, people, policy, kept):
-            away.append(request)
-            continue
-        else:
-            _offer(draft, sight, request, found, people, policy)
-        gone_past = [r for r in away if r.kind == request.kind and meet(draft, r.machine, request.machine)]
+        turns.take(request)
+
+
+class Turns:
+    """One round of turns. Lives for one call."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        sight: Sight,
+        people: People,
+        policy: Policy,
+        off: frozenset[Rule] = NONE_OFF,
+        first: int = 0,
+    ) -> None:
+        """``first``: the number of the request that is asked about: with ORDER off it goes first."""
+        self._draft, self._sight, self._people, self._policy, self._off = draft, sight, people, policy, off
+        self._first = draft.requests[first].place_key if first and Rule.ORDER in off else None
+        self._frees = Frees(draft, draft.now, policy, self._zone, sight)
+        self._lots: dict[tuple[str, str], Lot] = {}  # by host and kind
+        self._anywhere: list[Request] = []  # those who wait for a machine on a host that is not known: for all hosts
+        self._kept: dict[SlotId, set[str]] = {}  # cards that count for somebody who waits, by the sizes that those want
+        self._away: list[Request] = []  # those outside their working hours, behind whom others are asked
+        self.left: dict[int, Left] = {}  # those to whom nothing was given, by number
+
+    def _zone(self, person: PersonId) -> str:
+        known = self._people.get(person)
+        return known.zone if known else self._policy.zone
+
+    def take(self, request: Request) -> None:
+        """The next one in line: it is given something, or has to wait."""
+        if request.state is not RequestState.QUEUED or (request.rest is not None and Rule.RESTS not in self._off):
+            return
+        host = host_of(self._draft, request.machine)
+        lot = self._lot(host, request)
+        if host and not lot.shared and not lot.open:
+            return  # nobody behind it is served either, so nobody need know what it counts on
+        found, booked = lot.spots(request, self._kept), self._booked(request)
+        need = 1 if Rule.TOGETHER in self._off else needs(request)
+        if booked is not None or len(found) < need:
+            over = self._over(lot, request, need)
+            self._wait(host, lot, request, found, booked, over or Left(free=len(found)))
+            return
+        given = self._can_have(lot, request, found)
+        if isinstance(given, Left):
+            self._wait(host, lot, request, found, None, given)
+        elif self._first is None or request.place_key >= self._first:
+            self._serve(lot, request, given)
+
+    def _lot(self, host: str, request: Request) -> Lot:
+        key = host, request.kind
+        if key not in self._lots:
+            lot = Lot(self._draft, self._sight, self._policy, self._frees, request, self._off)
+            for other in self._anywhere:
+                if other.kind == request.kind:
+                    lot.past.wait(other, self._draft.now)
+            self._lots[key] = lot
+        return self._lots[key]
+
+    def _booked(self, request: Request) -> datetime | None:
+        """From when on something that is booked for later may be given: its time, less the restart; None: it may be given."""
+        if request.start is None or Rule.BOOKED in self._off:
+            return None
+        begins = request.start - self._frees.usual(request.machine)
+        return begins if begins > self._draft.now else None
+
+    def _wait(
+        self, host: str, lot: Lot, request: Request, found: list[Spot], booked: datetime | None, left: Left
+    ) -> None:
+        """It has to wait. Those behind count with it, unless it is over its share: they go first then."""
+        self.left[request.number] = left
+        if left.rule in (Rule.CAP, Rule.TEAM_CAP):
+            return
+        mine = [lot] if host else [x for (_, kind), x in self._lots.items() if kind == request.kind]
+        for one in mine:
+            one.past.wait(request, booked or self._draft.now)
+        if not host:
+            self._anywhere.append(request)
+        if lot.shared and booked is None:
+            for card in self._counts_on(request, found):
+                self._kept.setdefault(card, set()).add(request.kind)
+
+    # ---- what it can be given
+
+    def _can_have(self, lot: Lot, request: Request, found: list[Spot]) -> Given | Left:
+        """What somebody can be given for whom enough is there, by shares and by what others count on."""
+        fewer = request.partly or Rule.TOGETHER in self._off
+        most = min(request.count, len(found))
+        window = window_known(self._draft, self._sight, request)
+        given: Given | Left = Left()
+        for count in range(most, 0 if fewer else most - 1, -1):
+            spots = found[:count]
+            given = self._of(lot, request, spots, window or all(s.here for s in spots))
+            if isinstance(given, Given):
+                break
+        return given
+
+    def _of(self, lot: Lot, request: Request, spots: list[Spot], known: bool) -> Given | Left:
+        """The same for so many devices."""
+        count, its, keeps = len(spots), None, None
+        over = self._over(lot, request, count)
+        if over is not None:
+            return over
+        if lot.waits and Rule.PASSING not in self._off:
+            if lot.past.stuck is not None:
+                return Left(Rule.PASSING, count)
+            its = stay(self._frees, request, spots, known)
+            delayed = lot.past.in_the_way(count, its)
+            if delayed is not None:
+                return Left(Rule.PASSING, count, delayed, its.back)
+            waits = lot.past.kept_to(its)
+            keeps = passing(self._frees, request, its, waits.number, waits.start) if waits is not None else None
+        spare = not request.terms.spare and bool(lot.caps.share(request).over(count))
+        return Given(spots, known, its, keeps, spare)
+
+    def _over(self, lot: Lot, request: Request, count: int) -> Left | None:
+        """The share that so many devices would be over, while others really wait; None: none. Of what is spare nobody has a share."""
+        share = lot.caps.share(request)
+        if request.terms.spare:
+            share = replace(share, most=0)
+        for rule, others in ((Rule.CAP, lot.caps.others), (Rule.TEAM_CAP, lot.caps.other_teams)):
+            if rule in self._off or rule not in share.over(count):
+                continue
+            if others(request) > max(0, len(lot.open) - count) or self._other_sizes(lot, request, rule):
+                return Left(rule, len(lot.open), share=share)
+        return None
+
+    def _other_sizes(self, lot: Lot, request: Request, rule: Rule) -> bool:
+        """Whether others really wait for another size of the same cards than there is."""
+        if not lot.shared:
+            return False
+        host = host_of(self._draft, request.machine)
+        for kind in sorted(rivals(self._draft, request.kind) - {request.kind}):
+            other = self._lot(host, replace(request, kind=kind))
+            wanted = other.caps.others(request) if rule is Rule.CAP else other.caps.other_teams(request)
+            if wanted > len(other.open):
+                return True
+        return False
+
+    def _counts_on(self, request: Request, found: list[Spot]) -> set[str]:
+        """The vGPU cards of its host that one who has to wait will be given: those of the parts that are there, and those that are free soonest.
+        Nobody behind takes a part of them in another size, else a whole card would never come free."""
+        draft = self._draft
+        cards = [c for c in draft.cards.values() if c.mode is Mode.VGPU and may_have(draft, request.machine, c)]
+        good = [
+            c
+            for c in cards
+            if has_kind(c, request.kind) and c.aside is None and not c.doubted and self._sight.usable(c.name)
+        ]
+        mine = {card_name(s.slot) for s in found[: request.count]}
+        lacks = request.count - min(len(found), request.count)
+        for card in sorted(good, key=lambda c: (_free_at(draft, c), c.name)):
+            if lacks <= 0:
+                break
+            if card.name not in mine:
+                mine.add(card.name)
+                lacks -= len(parts(card, request.kind))
+        return mine if good else set()
+
+    # ---- it is given
+
+    def _serve(self, lot: Lot, request: Request, given: Given) -> None:
+        """It is its turn: a lease, or a question, or the next one is asked first."""
+        other = 0 if given.known or Rule.HOURS in self._off else self._asked_elsewhere(lot, request)
+        if other:
+            self._away.append(request)
+            self.left[request.number] = Left(Rule.HOURS, len(given.spots), other=other)
+            return
+        if Rule.LENT in self._off:
+            take_away(self._draft, given)
+        give(self._draft, self._sight, request, given, self._zone(request.person), self._policy)
+        lot.gave(request, given)
+        for one in self._lots.values() if lot.shared else ():
+            one.cut()
+        self._tell_away(request)
+
+    def _tell_away(self, request: Request) -> None:
+        """Those who could not answer now, and behind whom somebody was served."""
+        gone_past = [r for r in self._away if r.kind == request.kind and meet(self._draft, r.machine, request.machine)]
         for passed in gone_past:
             why = f"outside working hours, so #{request.number} went first"
-            step(draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
-        away = [r for r in away if r not in gone_past]
+            step(self._draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
+        self._away = [r for r in self._away if r not in gone_past]
 
-
-def _counts_on(draft: Draft, sight: Sight, request: Request, found: list[Spot]) -> set[str]:
-    """The vGPU cards of its host that one who has to wait will be given: those of the parts that are there, and those that are free soonest. Nobody
-    behind takes a part of them in another size, else a whole card would never come free."""
-    cards = [c for c in draft.cards.values() if c.mode is Mode.VGPU and may_have(draft, request.machine, c)]
-    good = [
-        c for c in cards if has_kind(c, request.kind) and c.aside is None and not c.doubted and sight.usable(c.name)
-    ]
-    mine = {card_name(s.slot) for s in found}
-    lacks = request.count - len(found)
-    for card in sorted(good, key=lambda c: (_free_at(draft, c), c.name)):
-        if lacks <= 0:
-            break
-        if card.name not in mine:
-            mine.add(card.name)
-            lacks -= len(parts(card, request.kind))
-    return mine if good else set()
+    def _asked_elsewhere(self, lot: Lot, request: Request) -> int:
+        """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept. 0: nobody."""
+        person = self._people.get(request.person)
+        if person is None or hours.is_working(self._draft.now, person.zone, self._policy):
+            return 0
+        for other in line_of(self._draft, request):
+            if other.place_key <= request.place_key or other.state is not RequestState.QUEUED or other.rest:
+                continue
+            if self._booked(other) is not None:
+                continue
+            found = lot.spots(other, self._kept)
+            if len(found) < needs(other):
+                return 0  # nobody passes that one either
+            given = self._can_have(lot, other, found)
+            who = self._people.get(other.person)
+            if isinstance(given, Given) and (
+                given.known or (who and hours.is_working(self._draft.now, who.zone, self._policy))
+            ):
+                return other.number
+        return 0
 
 
 def _free_at(draft: Draft, card: Card) -> datetime:
     """When the last part of a card is due."""
     leases = [draft.leases[h.label] for h in draft.on(card.name) if h.label in draft.leases]
     return max((x.end or draft.now + LONG for x in leases), default=draft.now)
-
-
-def _asked_elsewhere(
-    draft: Draft, sight: Sight, request: Request, people: People, policy: Policy, kept: set[str]
-) -> bool:
-    """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept.
-
-    :param kept: cards that are for others who asked before
-    """
-    person = people.get(request.person)
-    if person is None or hours.is_working(draft.now, person.zone, policy):
-        return False
-    behind = line(draft)
-    for other in behind[behind.index(request) + 1 :]:
-        if other.state is not RequestState.QUEUED or other.kind != request.kind or other.rest:
-            continue
-        if not meet(draft, other.machine, request.machine):
-            continue
-        if sum(card_name(s.slot) not in kept for s in spots(draft, sight, other)) < other.count:
-            return False  # nobody passes that one either
-        who = people.get(other.person)
-        if window_known(draft, sight, other) or (who and hours.is_working(draft.now, who.zone, policy)):
-            return True
-    return False
-
-
-def lease_out(draft: Draft, request: Request, found: list[Spot], policy: Policy) -> Lease:
-    """It is the request's turn and a window is known: holds and a reserved lease."""
-    label = str(request.number)
-    for spot in found:
-        draft.hold(spot.slot, spot.turn, label)
-    here = all(s.here for s in found)
-    event = On.TURN_HERE if here else On.TURN
-    if request.state is RequestState.OFFERED:
-        event = On.ACCEPTED
-    step(draft, request, event, offer=None, rest=None, hindrance=None, silences=0)
-    lease = reserve(draft, request, tuple(s.slot for s in found))
-    if not here:
-        draft.tell(News(NewsKind.LEASED, request.person, key=f"turn:{label}", request=request, lease=lease))
-    return lease
-
-
-def _offer(draft: Draft, sight: Sight, request: Request, found: list[Spot], people: People, policy: Policy) -> None:
-    """Its turn, and no window is known: the person is asked, and the devices are held until accept-by."""
-    person = people.get(request.person)
-    zone = person.zone if person else policy.zone
-    accept_by = hours.add_working(draft.now, policy.accept_by, zone, policy)
-    free = [s.free_at for s in found if s.free_at is not None]
-    for spot in found:
-        draft.hold(spot.slot, spot.turn, str(request.number))
-    offer = Offer(draft.now, accept_by, max(free) if free else None)
-    request = step(draft, request, On.TURN_OFFER, offer=offer, hindrance=None)
-    slots = tuple(s.slot for s in found)
-    word = sight.word(request.machine, draft.now, policy.reading_stale)
-    _, what = windows.works(word, draft.now, policy)
-    tell_offer(draft, NewsKind.OFFER, request, slots=slots, until=accept_by, reason=what, zone=zone)

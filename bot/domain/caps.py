@@ -1,0 +1,122 @@
+"""How much of the pool somebody may have while others really wait: a person a share of it, a team all but a few devices.
+
+Asked by the planner when turns are given, and by the leases when more than a share goes back. While nobody else waits there is no cap; what
+is given over it then is spare. It gives and takes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import ceil
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.model import Lease, LeaseState, PersonId, Request, RequestState
+from bot.domain.near import host_of, near
+from bot.domain.order import waits
+from bot.domain.policy import Policy
+from bot.domain.queue import line
+from bot.domain.rules import Rule
+from bot.domain.slots import all_of
+
+
+@dataclass(frozen=True)
+class Share:
+    """What somebody may have of a kind while others wait, and has."""
+
+    most: int  # devices that the person may have
+    has: int  # and has, or is offered
+    team_most: int  # the same of the team
+    team_has: int  # 0 without a team
+
+    def over(self, count: int) -> frozenset[Rule]:
+        """The caps that so many more devices would be over."""
+        mine = {Rule.CAP} if self.has + count > self.most else set()
+        return frozenset(mine | ({Rule.TEAM_CAP} if self.team_has + count > self.team_most else set()))
+
+
+class Caps:
+    """The shares of one line, a kind on a host, and who really waits in it. Lives for one moment of the books, or one round (``gave``)."""
+
+    def __init__(self, draft: Draft, policy: Policy, kind: str, machine: str) -> None:
+        """``machine``: any one of the host."""
+        self._draft, self._kind = draft, kind
+        there = near(draft, machine) or draft
+        whole = [s for s in all_of(there, kind) if (c := draft.card(s)).aside is None and not c.doubted]
+        self.most = max(1, ceil(policy.pool_share * len(whole)))
+        self._team_most = max(1, len(whole) - policy.team_leaves)
+        self._has, self._team_has = Counter[PersonId](), Counter[str]()
+        host = host_of(draft, machine)
+        for lease in draft.leases.values():
+            if counts(lease) and lease.kind == kind and host_of(draft, lease.machine) in ("", host):
+                self._add(lease, len(lease.slots))
+        self._line = [r for r in line(there) if r.kind == kind]
+        for request in self._line:
+            if request.state is RequestState.OFFERED:
+                self._add(request, request.count)
+        self._wanted: tuple[Counter[PersonId], Counter[str]] | None = None
+
+    def _add(self, whose: Lease | Request, count: int) -> None:
+        self._has[whose.person] += count
+        if whose.team:
+            self._team_has[whose.team] += count
+
+    def share(self, whose: Lease | Request) -> Share:
+        """What the person of a request, or of a lease, may have and has."""
+        team = whose.team
+        return Share(
+            self.most,
+            self._has[whose.person],
+            self._team_most if team else self.most + self._team_most,
+            self._team_has[team] if team else 0,
+        )
+
+    def others(self, whose: Lease | Request) -> int:
+        """How many devices other persons really wait for."""
+        wanted, _ = self._really_wanted()
+        return sum(wanted.values()) - wanted[whose.person]
+
+    def other_teams(self, whose: Lease | Request) -> int:
+        """The same of people who are not in the same team."""
+        wanted, by_team = self._really_wanted()
+        return sum(wanted.values()) - by_team[whose.team]
+
+    def _really_wanted(self) -> tuple[Counter[PersonId], Counter[str]]:
+        """How many devices are really waited for, by person and by team: those who do not rest, want more than what is spare, and would be
+        within their share; for who is over it nobody else keeps to theirs."""
+        if self._wanted is None:
+            wanted, by_team = Counter[PersonId](), Counter[str]()
+            for request in self._line:
+                count = 1 if request.partly else request.count
+                share = self.share(request)
+                more = replace(
+                    share, has=share.has + wanted[request.person], team_has=share.team_has + by_team[request.team]
+                )
+                if not more.over(count) and self._asks(request):
+                    wanted[request.person] += count
+                    if request.team:
+                        by_team[request.team] += count
+            self._wanted = wanted, by_team
+        return self._wanted
+
+    def _asks(self, request: Request) -> bool:
+        still = self._draft.requests[request.number]
+        return still.state is RequestState.QUEUED and not still.terms.spare and waits(still, self._draft.now)
+
+    def gave(self, request: Request, count: int) -> None:
+        """Somebody was given, or offered, so many devices: they have them, and wait no more."""
+        self._add(request, count)
+        self._wanted = None
+
+
+def counts(lease: Lease) -> bool:
+    """Whether its devices are its holder's: what was given back counts no more."""
+    return lease.state in OPEN_LEASE and lease.state is not LeaseState.RETURNING
+
+
+def spare_of(caps: Caps, leases: Iterable[Lease]) -> int:
+    """How many devices of some spare leases of one person are over their share."""
+    mine = [*leases]
+    return max(0, caps.share(mine[0]).has - caps.most) if mine else 0

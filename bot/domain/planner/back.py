@@ -1,0 +1,114 @@
+"""When somebody who is given devices now has surely given them back: what lets them go past others, and what they keep to then.
+
+Asked by ``past`` and ``answers`` while turns are given, and by the leases while such devices are lent. It gives nothing.
+
+*Surely*: at the end of its time its machine's first night is agreed as a firm window, so the devices are out when that is over; sooner, if a
+time in which the machine restarts anyway lies between. It assumes that machines shut down when asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain import hours, windows
+from bot.domain.frees import ROUND, Frees
+from bot.domain.lengths import end_of
+from bot.domain.model import Agreement, AgreementKind, Lease, MachineId, Request, Window
+from bot.domain.near import meet
+from bot.domain.planner.spots import Spot
+from bot.domain.queue import line
+from bot.domain.slots import Places
+from bot.domain.waiting import Passing
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Stay:
+    """How long devices would be away that are given now."""
+
+    begins: datetime  # they work: its clock starts
+    ends: datetime  # that time is over
+    back: datetime  # they are surely out again
+
+
+def stay(frees: Frees, request: Request, found: list[Spot], known: bool) -> Stay:
+    """How long a request would have what it could be given now.
+
+    :param known: a time for the restart that puts them on is known; else its person is asked, and answers in time
+    """
+    begins = _begins(frees, request, found, known)
+    ends = end_of(request.terms.length, begins, frees.zone_of(request.person), frees.policy)
+    return Stay(begins, ends, back(frees, request.machine, request.person, str(request.number), ends))
+
+
+def back(frees: Frees, machine: MachineId, person: str, label: str, ends: datetime) -> datetime:
+    """When devices of a machine are surely out whose time is over then."""
+    night = frees.night(ends, frees.zone_of(person))
+    return min([night, *(window.end for window in _anyway(frees, machine, label, ends))])
+
+
+def passing(frees: Frees, request: Request, its: Stay, over: int, by: datetime) -> Passing:
+    """What somebody keeps to who goes past others.
+
+    :param over: whom it goes past, and who starts at ``by``
+    """
+    return Passing(over, max(its.ends, _latest_end(frees, request, its.ends, by)), by)
+
+
+def _latest_end(frees: Frees, request: Request, ends: datetime, by: datetime) -> datetime:
+    """The latest end at which devices are still surely out by then: just before the last night that is over by then is announced."""
+    policy, lead = frees.policy, frees.policy.last_call + 2 * ROUND
+    zone, found = frees.zone_of(request.person), ends
+    night = windows.usable_night(ends + lead, zone, policy, HOUR)
+    while night.end <= by:
+        found = night.start - lead
+        night = windows.usable_night(night.end, zone, policy, HOUR)
+    return found
+
+
+def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> datetime:
+    """When its clock starts: at once, if all sits on its machine; else after the restart."""
+    if all(spot.here for spot in found):
+        return frees.now
+    ready = max((spot.free_at for spot in found if spot.free_at is not None), default=frees.now)
+    usual = frees.usual(request.machine)
+    if not known:
+        zone = frees.zone_of(request.person)
+        return max(ready, hours.add_working(frees.now, frees.policy.accept_by, zone, frees.policy)) + usual
+    label = str(request.number)
+    mine = [a for a in frees.agreed(request.machine, label) if not a.when_done and (a.label or not request.ask_first)]
+    window = windows.next_window(mine, request.machine, ready, usual, frees.policy)
+    return max(ready, window[1].start if window is not None else ready) + usual
+
+
+def _anyway(frees: Frees, machine: MachineId, label: str, ends: datetime) -> list[Window]:
+    """The times after an end in which a machine restarts whatever runs in it: one that was named, and standing ones that say so."""
+    lead, usual = frees.policy.last_call + 2 * ROUND, frees.usual(machine)
+    found = []
+    for agreement in frees.agreed(machine, label):
+        if not _serves(agreement):
+            continue
+        window = windows.next_window([agreement], machine, ends + lead, usual, frees.policy)
+        if window is not None and (agreement.kind is AgreementKind.STANDING or window[1].start >= ends):
+            found.append(window[1])
+    return found
+
+
+def _serves(agreement: Agreement) -> bool:
+    named = agreement.kind is AgreementKind.NAMED and not agreement.now and not agreement.when_done
+    return named or agreement.even_if_busy
+
+
+def waits_for(places: Places, lease: Lease) -> Request | None:
+    """The first who waits for what a lease went past them with; None: nobody does any more, so that it keeps to nothing."""
+    own = places.requests.get(lease.request)
+    if lease.passing is None or own is None:
+        return None
+    for request in line(places):
+        if request.place_key >= own.place_key:
+            return None
+        if request.kind == lease.kind and request.number != own.number and meet(places, request.machine, lease.machine):
+            return request
+    return None

@@ -1,0 +1,91 @@
+"""What each line of a kind on a host has to give in one round: who asks for it is looked at in ``turns``.
+
+One pass over the cards for each line, however many wait in it. It gives nothing.
+"""
+
+from __future__ import annotations
+
+from bot.domain.caps import Caps
+from bot.domain.draft import Draft
+from bot.domain.frees import Frees
+from bot.domain.model import Mode, Request, SlotId
+from bot.domain.near import near
+from bot.domain.planner.giving import Given
+from bot.domain.planner.past import Past
+from bot.domain.planner.spots import Spot, There, best, there
+from bot.domain.policy import Policy
+from bot.domain.rules import Rule
+from bot.domain.sight import Sight
+from bot.domain.slots import card_name, has_kind
+
+
+class Lot:
+    """One line's part of a round."""
+
+    def __init__(
+        self, draft: Draft, sight: Sight, policy: Policy, frees: Frees, request: Request, off: frozenset[Rule]
+    ) -> None:
+        """``request``: any one of the line."""
+        self._draft, self._sight, self._policy, self._frees, self._off = draft, sight, policy, frees, off
+        self.kind, self._machine = request.kind, request.machine
+        places = near(draft, request.machine) or draft
+        self.cards = [c for c in places.cards.values() if has_kind(c, request.kind)]
+        self.shared = any(c.mode is Mode.VGPU for c in self.cards)  # other sizes come of the same cards
+        self._open: list[There] | None = None
+        self._past: Past | None = None
+        self._caps: Caps | None = None
+
+    @property
+    def open(self) -> list[There]:
+        """The slots that somebody could be given now, whoever asks."""
+        if self._open is None:
+            machine = self._draft.machines.get(self._machine)
+            host = (machine.vcenter, machine.host) if machine is not None and machine.host else None
+            here = there(self._draft, self._sight, self.kind, host, self._policy, self._off) if host is not None else []
+            self._open = here
+        return self._open
+
+    @property
+    def past(self) -> Past:
+        """Who waits in it, and what they count on."""
+        if self._past is None:
+            self._past = Past(self._draft, self._sight, self._frees, self.kind, self.cards)
+        return self._past
+
+    @property
+    def caps(self) -> Caps:
+        """The shares of it."""
+        if self._caps is None:
+            self._caps = Caps(self._draft, self._policy, self.kind, self._machine)
+        return self._caps
+
+    @property
+    def waits(self) -> bool:
+        """Whether anybody of it has to wait so far."""
+        return self._past is not None and (bool(self._past.shadows) or self._past.stuck is not None)
+
+    def spots(self, request: Request, kept: dict[SlotId, set[str]]) -> list[Spot]:
+        """What a request could be given, best first.
+
+        :param kept: cards that count for somebody earlier, by the sizes that those want
+        """
+        seen = self._sight.machine(request.machine)
+        if seen is None or seen.template:
+            return []
+        found = self.open
+        if kept and self.shared and Rule.SIZE not in self._off:
+            found = [t for t in found if not kept.get(card_name(t.slot), set()) - {self.kind}]
+        return best(self._draft, request, found)
+
+    def gave(self, request: Request, given: Given) -> None:
+        """So much less is left."""
+        gone, count = {spot.slot for spot in given.spots}, len(given.spots)
+        self._open = [t for t in self.open if t.slot not in gone]
+        if self._caps is not None:
+            self._caps.gave(request, count)
+        if self._past is not None and given.stay is not None:
+            self._past.go(count, given.stay)
+
+    def cut(self) -> None:
+        """A card was cut: what there is of each size, and which part comes next, is looked at anew."""
+        self._open = None
