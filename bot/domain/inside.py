@@ -106,7 +106,7 @@ class Hour:
     machine: str  # instance UUID
     uuid: str  # of the device
     start: datetime  # on the hour, UTC
-    measured_s: float = 0.0  # seconds that were measured
+    measured_s: float = 0.0  # seconds of which is known whether it worked
     busy_s: float = 0.0  # of these with work
     top: float | None = None  # %, busiest second
     energy_j: float | None = None  # joules; None: not measured at all

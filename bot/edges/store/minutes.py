@@ -7,14 +7,15 @@ turns), which is also the order in which the rules read it. It must not judge wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import takewhile
 from typing import Any, get_type_hints
 
-from sqlalchemy import Connection, Executable, case, delete, func, select
+from sqlalchemy import Connection, Executable, and_, case, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.domain.inside import Hour, Minute
@@ -36,6 +37,11 @@ HOURS_KEPT = timedelta(days=400)
 AHEAD = timedelta(days=1)
 """Minutes that lie so far ahead were stamped by a clock that was wrong; they are summed at once, so that those behind them are not kept for
 as long."""
+
+AT_ONCE = 5000
+"""Minutes in memory at once when those of a week are summed up."""
+
+AN_HOUR = timedelta(hours=1)
 
 COLUMNS = frozenset({"id", "machine", "at", "start", "end"})
 """Fields of a minute that its body does not have, or has as microseconds: ``end`` before ``at``, and ``start`` before ``end``."""
@@ -81,18 +87,30 @@ def hours(connection: Connection, machine: MachineId, since: datetime) -> list[H
     """The kept hours of a machine's devices, oldest first."""
     query = select(HOUR).where(HOUR.c.machine == machine, HOUR.c.start >= since).order_by(HOUR.c.start, HOUR.c.uuid)
     return [
-        Hour(
-            machine=row.machine,
-            uuid=row.uuid,
-            start=row.start,
-            measured_s=row.measured_ms / 1000,
-            busy_s=row.busy_ms / 1000,
-            top=row.top,
-            energy_j=None if row.energy_mj is None else row.energy_mj / 1000,
-            mem_mb=row.mem_mb,
-        )
+        _hour(row.machine, row.uuid, row.start, Sum(row.measured_ms, row.busy_ms, row.top, row.energy_mj, row.mem_mb))
         for row in connection.execute(query)
     ]
+
+
+def _hour(machine: MachineId, uuid: str, start: datetime, one: Sum) -> Hour:
+    energy = None if one.energy_mj is None else one.energy_mj / 1000
+    return Hour(machine, uuid, start, one.measured_ms / 1000, one.busy_ms / 1000, one.top, energy, one.mem_mb)
+
+
+def between(connection: Connection, since: datetime, until: datetime) -> list[Hour]:
+    """The hours of all devices from the one in which ``since`` lies: those that are kept, and what minutes say that are not hours yet."""
+    first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    inside = and_(HOUR.c.start >= first, HOUR.c.start < until)
+    found: dict[Key, _Adding] = defaultdict(_Adding)
+    for row in connection.execute(select(HOUR).where(inside)):
+        part = Sum(row.measured_ms, row.busy_ms, row.top, row.energy_mj, row.mem_mb)
+        found[row.machine, row.uuid, row.start].add(part)
+    recent = select(MINUTE.c.id, MINUTE.c.machine, MINUTE.c.at, MINUTE.c.body).where(MINUTE.c.at >= first)
+    with connection.execute(recent.execution_options(yield_per=AT_ONCE)) as rows:
+        for key, part in sums(rows).items():
+            if first <= key[2] < until:
+                found[key].add(part)
+    return [_hour(*key, one.sum()) for key, one in sorted(found.items(), key=lambda pair: pair[0])]
 
 
 # ---- from minutes to hours
@@ -108,15 +126,6 @@ class Sum:
     energy_mj: int | None = None
     mem_mb: float | None = None
 
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(
-            self.measured_ms + other.measured_ms,
-            self.busy_ms + other.busy_ms,
-            _most(self.top, other.top),
-            self.energy_mj if other.energy_mj is None else (self.energy_mj or 0) + other.energy_mj,
-            _most(self.mem_mb, other.mem_mb),
-        )
-
 
 Key = tuple[MachineId, str, datetime]
 """Machine, device, and the hour's start."""
@@ -130,7 +139,7 @@ def fold(connection: Connection, now: datetime, at_once: int) -> int:
         takewhile(lambda row: not now - MINUTES_KEPT <= row.at <= now + AHEAD, connection.execute(query).fetchall())
     )
     if old:
-        found = sums(_minute(*row) for row in old)
+        found = sums(old)
         rows = [{"machine": m, "uuid": u, "start": at, **asdict(sum)} for (m, u, at), sum in found.items()]
         if rows:
             connection.execute(_adding(connection.dialect.name), rows)
@@ -146,31 +155,80 @@ def forget_hours(connection: Connection, now: datetime) -> int:
     return connection.execute(delete(HOUR).where(HOUR.c.start == oldest)).rowcount
 
 
-def sums(minutes: Iterable[Minute]) -> dict[Key, Sum]:
-    """What these add to each hour. One that nobody believes adds nothing; one that lies in several hours adds to each its share."""
-    found: dict[Key, Sum] = {}
-    for minute in minutes:
-        if minute.uuid and not minute.stale and not minute.rivals:
-            for start, part in _by_hour(minute):
-                key = (minute.machine, minute.uuid, start)
-                found[key] = found.get(key, Sum()) + part
-    return found
+def sums(rows: Iterable[Any]) -> dict[Key, Sum]:
+    """What minutes (their rows: id, machine, at, body) add to each hour. One that nobody believes adds nothing; one that lies in several hours adds
+    to each its share. Of one that does not say how long the device worked, or of a broken one, nothing was measured: else its time would be
+    taken for quiet. There are ten thousand a device and week, so the usual one is not made a value."""
+    found: dict[Key, _Adding] = defaultdict(_Adding)
+    for row in rows:
+        _, machine, at, body = row
+        try:
+            raw = json.loads(body)
+            uuid = raw.get("uuid")
+            if not uuid or raw.get("stale") or raw.get("rivals"):
+                continue
+            end = at - raw.get("end", 0) * MICRO
+            start = end - raw["start"] * MICRO
+            hour = start.replace(minute=0, second=0, microsecond=0)
+            if hour < end <= hour + AN_HOUR:
+                found[machine, uuid, hour].take(raw)
+                continue
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Unreadable(f"a row of the database does not read as a minute: {error}") from error
+        for hour, part in _by_hour(_minute(*row)):
+            found[machine, uuid, hour].add(part)
+    return {key: one.sum() for key, one in found.items()}
+
+
+class _Adding:
+    """A sum that is being made."""
+
+    __slots__ = ("busy", "energy", "measured", "mem", "top")
+
+    def __init__(self) -> None:
+        self.measured = self.busy = 0
+        self.energy: int | None = None
+        self.top: float | None = None
+        self.mem: float | None = None
+
+    def take(self, raw: Mapping[str, Any]) -> None:
+        """Add a whole minute."""
+        if raw.get("busy_s") is not None and not raw.get("fault"):
+            self.measured += round((raw.get("measured_s") or 0.0) * 1000)
+            self.busy += round(raw["busy_s"] * 1000)
+        if (energy := raw.get("energy_j")) is not None:
+            self.energy = (self.energy or 0) + round(energy * 1000)
+        self.top, self.mem = _most(self.top, raw.get("top")), _most(self.mem, raw.get("mem_mb"))
+
+    def add(self, part: Sum) -> None:
+        """Add what of a minute lies in this hour."""
+        self.measured += part.measured_ms
+        self.busy += part.busy_ms
+        if part.energy_mj is not None:
+            self.energy = (self.energy or 0) + part.energy_mj
+        self.top, self.mem = _most(self.top, part.top), _most(self.mem, part.mem_mb)
+
+    def sum(self) -> Sum:
+        """What it has come to."""
+        return Sum(self.measured, self.busy, self.top, self.energy, self.mem)
 
 
 def _by_hour(minute: Minute) -> Iterator[tuple[datetime, Sum]]:
-    measured, busy = round((minute.measured_s or 0) * 1000), round((minute.busy_s or 0) * 1000)
+    known = minute.busy_s is not None and not minute.fault
+    measured = round((minute.measured_s or 0) * 1000) if known else 0
+    busy = round((minute.busy_s or 0) * 1000) if known else 0
     energy = None if minute.energy_j is None else round(minute.energy_j * 1000)
     whole, gone = max((minute.end - minute.start) // MICRO, 1), 0
     at = minute.start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     while gone < whole:
-        upto = min((at + timedelta(hours=1) - minute.start) // MICRO, whole)
+        upto = min((at + AN_HOUR - minute.start) // MICRO, whole)
 
         def share(of: int, gone: int = gone, upto: int = upto) -> int:
             return of * upto // whole - of * gone // whole  # the parts are the whole, to the last unit
 
         part = Sum(share(measured), share(busy), minute.top, None if energy is None else share(energy), minute.mem_mb)
         yield at, part
-        gone, at = upto, at + timedelta(hours=1)
+        gone, at = upto, at + AN_HOUR
 
 
 def _most(a: float | None, b: float | None) -> float | None:

@@ -20,9 +20,9 @@ from sqlalchemy import Connection, select
 
 from bot.domain.draft import Changes
 from bot.domain.inside import Hour, Minute
-from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen
+from bot.domain.model import Books, Line, MachineId, Person, PersonId, Reading, Seen, SlotId
 from bot.domain.orders import Order
-from bot.edges.store import beside, claims, intake, listening, minutes, outbox, record, schema
+from bot.edges.store import beside, claims, intake, listening, minutes, outbox, past, record, schema
 from bot.edges.store import books as shelf
 from bot.edges.store import tidy as tidying
 from bot.edges.store.alone import alone
@@ -32,7 +32,7 @@ from bot.edges.store.errors import Busy, Lost, plain_words
 from bot.edges.store.pen import put, say
 from bot.edges.store.tables import TokenRow, table
 from bot.edges.store.watch import Watch
-from bot.service.ports import Address, Beside, Heard, Post
+from bot.service.ports import Address, Beside, Heard, Past, Post
 
 log = logging.getLogger("gpubot.store")
 
@@ -276,6 +276,28 @@ class SqlStore:
         with self._gate.reading() as connection:
             rows = connection.execute(query.where(t.c.about == about) if about else query)
             return [Line(*row) for row in rows]
+
+    # ---- beyond the books
+
+    def of_number(self, number: int) -> Past:
+        """The past of a number."""
+        with self._gate.reading() as connection:
+            return past.of_number(connection, number)
+
+    def of_person(self, person: PersonId, most: int) -> Past:
+        """Somebody's last numbers."""
+        with self._gate.reading() as connection:
+            return past.of_person(connection, person, most)
+
+    def of_card(self, card: SlotId, most: int) -> Past:
+        """Who had a card last."""
+        with self._gate.reading() as connection:
+            return past.of_card(connection, card, most)
+
+    def between(self, since: datetime, until: datetime) -> Past:
+        """All of a stretch of time."""
+        with self._gate.reading() as connection:
+            return past.between(connection, since, until)
 
     # ---- guests
 
