@@ -313,7 +313,8 @@ def _user() -> str:
 @app.command("replay")
 def replay_trace(
     trace: Annotated[
-        Path, typer.Argument(help="CSV, plain or gzipped: submit_s,user,gpus,duration_s.", readable=False)
+        Path,
+        typer.Argument(metavar="TRACE", help="CSV, plain or gzipped: submit_s,user,gpus,duration_s.", readable=False),
     ],
     cards: Annotated[int, typer.Option(help="Cards of the pool.")] = 4,
     load: Annotated[

@@ -24,6 +24,7 @@ COMMANDS = (
     ["drill"],
     ["demo"],
     ["say"],
+    ["replay"],
     ["local"],
     ["local", "slack"],
     ["local", "vcenter"],

@@ -163,7 +163,7 @@ def _rows(axes: Axes, names: Sequence[str], measure: Measure) -> None:
     axes.set_xticks([])
     axes.set_xlim(0, most * 1.18)
     axes.set_yticks(at, names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.set_title(measure.label, loc="left", fontsize=11, color=INK, pad=7)
     if len(measure.series) > 1:
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.02), "ncols": len(measure.series)}

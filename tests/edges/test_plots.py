@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from bot.edges.plots import LOOKS, Plots
-from bot.service.ports import Bar, HoursPicture, Part
+from bot.service.ports import Bar, ComparedPicture, HoursPicture, Measure, Part, Series
 
-PARTS = tuple(Part(look, look) for look in LOOKS if look != "waiting")
+PARTS = tuple(Part(look, look) for look in LOOKS if look not in ("waiting", "pale"))
 WEEK = tuple(Bar(day, (40.0, 12.0, 6.0, 2.0, 12.0, 24.0), 5.0) for day in ("Mon 9", "Tue 10", "Wed 11"))
 
 
@@ -46,3 +46,23 @@ def test_the_same_numbers_make_the_same_file() -> None:
 @pytest.mark.parametrize("bars", [(), (Bar("Mon 9", (0.0,) * 6, 0.0),), WEEK * 11], ids=["none", "nothing", "a month"])
 def test_any_number_of_days_and_no_hours_at_all_are_drawn(bars: tuple[Bar, ...]) -> None:
     assert Plots().hours(picture(bars)).startswith(b"\x89PNG")
+
+
+def compared(*values: float) -> ComparedPicture:
+    names = tuple(f"policy-{n}" for n in range(len(values)))
+    waits = Measure(
+        "wait, hours", (Series("mean", "busy", values), Series("most", "pale", tuple(2 * v for v in values)))
+    )
+    return ComparedPicture("Waits", "of a trace", names, (waits, Measure("idle", (Series("idle", "quiet", values),))))
+
+
+def test_policies_are_drawn_beside_each_other() -> None:
+    size, colours = pixels(Plots().compared(compared(400.0, 120.0, 0.5)))
+    assert size == (1600, 1000)
+    assert {rgb(look) for look in ("busy", "pale", "quiet")} <= colours
+    assert Plots().compared(compared(1.0)) == Plots().compared(compared(1.0))
+
+
+@pytest.mark.parametrize("values", [(), (0.0,), (0.0, 1e6)], ids=["none", "nothing", "much"])
+def test_whatever_is_compared_is_drawn(values: tuple[float, ...]) -> None:
+    assert Plots().compared(compared(*values)).startswith(b"\x89PNG")

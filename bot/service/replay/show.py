@@ -39,9 +39,8 @@ def about(outcomes: Sequence[Outcome], setup: Setup, name: str) -> str:
     cards = f"{setup.cards} card{'s' if setup.cards > 1 else ''}"
     seeds = f"{setup.seeds} seed{'s' if setup.seeds > 1 else ''}"
     back = "taken back as shipped" if setup.take_back is None else f"taken back {setup.take_back:g} min after work"
-    return (
-        f"{cards}, load {setup.load:g}, {seeds}: {outcomes[0].leases} requests of {name}; {WHEN[setup.windows]}; {back}"
-    )
+    asked = f"{outcomes[0].leases} request{'s' if outcomes[0].leases > 1 else ''} of {name}"
+    return f"{cards}, load {setup.load:g}, {seeds}: {asked}; {WHEN[setup.windows]}; {back}"
 
 
 def sentence(outcomes: Sequence[Outcome]) -> str:
