@@ -128,15 +128,42 @@ def _values(draft: Draft, kind: type) -> list[Any]:
         Account: draft.accounts,
         Interest: draft.interests,
     }
-    if kind is Watch:  # there are many, with many stamps each: nearly always a glance is enough
-        return [w for w in draft.watches.values() if _ahead(w, draft.now)]
-    return list(tables[kind].values())
+    glance, now = GLANCES.get(kind), draft.now
+    return [v for v in tables[kind].values() if glance is None or glance(v, now)]
 
 
-def _ahead(watch: Watch, now: datetime) -> bool:
+def _watch_ahead(watch: Watch, now: datetime) -> bool:
     """Whether any stamp of clocks lies in the future: all others are older than one of these."""
     last = (watch.since, watch.upto, watch.using, watch.blind_since, watch.blind_told, *watch.asked[-1:])
     return any(at is not None and at > now for at in last)
+
+
+def _request_ahead(r: Request, now: datetime) -> bool:
+    """Whether any stamp of a request lies in the future."""
+    return (
+        r.asked > now
+        or (r.changed is not None and r.changed > now)
+        or (r.told is not None and r.told > now)
+        or (r.promised is not None and r.promised.at > now)
+        or (r.question is not None and r.question > now)
+        or (r.served is not None and r.served > now)
+        or (r.rest is not None and r.rest.since > now)
+        or (r.hindrance is not None and r.hindrance.since > now)
+        or (r.offer is not None and r.offer.made > now)
+    )
+
+
+def _machine_ahead(machine: Machine, now: datetime) -> bool:
+    """Whether any stamp of a machine lies in the future."""
+    return any(no.said is not None and no.said > now for no in machine.not_nows) if machine.not_nows else False
+
+
+GLANCES: dict[type, Callable[[Any, datetime], bool]] = {
+    Watch: _watch_ahead,
+    Request: _request_ahead,
+    Machine: _machine_ahead,
+}
+"""Of these there are many: nearly always a glance is enough, which finds every stamp that lies in the future."""
 
 
 def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:

@@ -115,9 +115,11 @@ class Draft:
     accounts: Mapping[PersonId, Account] = field(init=False)
     interests: Mapping[str, Interest] = field(init=False)
     holds: set[Hold] = field(init=False)  # written by `hold` and `free` alone
+    stamp: int = field(default=0, init=False)  # moves whenever a hold is given or taken away
     paused: str = field(init=False)
     _values: dict[type, dict[Any, Any]] = field(init=False)  # the nine dicts behind those views
     _on: dict[SlotId, tuple[Hold, ...]] = field(init=False)  # the holds by card
+    _of: dict[str, tuple[Hold, ...]] = field(init=False)  # the same by label
     _shelves: dict[type, Any] = field(default_factory=dict, init=False)  # see `kept`
     _following: dict[type, list[Shelf]] = field(
         default_factory=dict, init=False
@@ -135,7 +137,7 @@ class Draft:
         for name, values in zip(NOUNS, self._values.values(), strict=True):
             setattr(self, name, values)
         self.holds, self._numbers, self.paused = set(b.holds), dict(b.numbers), b.paused
-        self._on = dict(b.held_on)
+        self._on, self._of = dict(b.held_on), dict(b.held_by)
 
     # ---- writing
 
@@ -189,14 +191,20 @@ class Draft:
         if taken is not None and taken != label:
             raise ValueError(f"{slot} is already held ({turn}) by {taken}")
         if taken is None:
-            self.holds.add(Hold(slot, turn, label))
-            self._on[card_name(slot)] = (*self.on(card_name(slot)), Hold(slot, turn, label))
+            hold, card = Hold(slot, turn, label), card_name(slot)
+            self.holds.add(hold)
+            self.stamp += 1
+            self._on[card] = (*self.on(card), hold)
+            self._of[label] = (*self._of.get(label, ()), hold)
 
     def free(self, label: str, slots: tuple[SlotId, ...] | None = None) -> None:
         """Take all holds of a label away, or those on some slots."""
-        gone = {h for h in self.holds if h.label == label and (slots is None or h.slot in slots)}
+        mine = self._of.get(label, ())
+        gone = {h for h in mine if slots is None or h.slot in slots}
         if gone:
-            self.holds = self.holds - gone
+            self.holds -= gone
+            self.stamp += 1
+            self._of[label] = tuple(h for h in mine if h not in gone)
             for card in {card_name(h.slot) for h in gone}:
                 self._on[card] = tuple(h for h in self._on[card] if h not in gone)
 
@@ -251,7 +259,7 @@ class Draft:
 
     def held(self, label: str) -> tuple[Hold, ...]:
         """All holds of a label, by slot."""
-        return tuple(sorted((h for h in self.holds if h.label == label), key=lambda h: h.slot))
+        return tuple(sorted(self._of.get(label, ()), key=lambda h: h.slot))
 
     # ---- closing
 

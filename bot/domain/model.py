@@ -11,12 +11,29 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from bot.domain.inside import Check, Device, Nudge, Watch
 from bot.domain.waiting import Account, Interest, Passing, Promised, Shift, ShiftWhy
 
 K = TypeVar("K")
+
+
+class Keeps:
+    """A frozen value that keeps what is made of it alone and often asked for: made once, for it does not change."""
+
+    @cached_property
+    def shelves(self) -> dict[Any, Any]:
+        """What was made of it so far, by what it is."""
+        return {}
+
+    def kept(self, kind: Callable[[Self], K]) -> K:
+        """What a class, or a function, makes of it."""
+        if kind not in self.shelves:
+            self.shelves[kind] = kind(self)
+        made: K = self.shelves[kind]
+        return made
+
 
 PersonId = str
 """A person as Slack knows them: ``U…`` or ``W…``."""
@@ -259,7 +276,9 @@ class Request:
     shifts: tuple[Shift, ...] = ()  # what moves its place, by why
     team: str = ""  # its person's team when asked; "" none
     partly: bool = False  # fewer are better than none
-    wanted: int = 0  # how many were asked for, where fewer were given: `count` is what was given; 0: it is what was asked for
+    wanted: int = (
+        0  # how many were asked for, where fewer were given: `count` is what was given; 0: it is what was asked for
+    )
     start: datetime | None = None  # booked: not before
     before: datetime | None = None  # withdraws itself then
     promised: Promised | None = (
@@ -670,7 +689,7 @@ class SeenMachine:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Seen(Keeps):
     """One look at the world. Only complete looks decide that something is gone."""
 
     at: datetime  # the bot's clock when the look began
@@ -743,7 +762,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Books:
+class Books(Keeps):
     """All that the rules need of what was decided so far: open things, and what is still referred to."""
 
     cards: Mapping[SlotId, Card] = field(default_factory=dict)
@@ -763,18 +782,6 @@ class Books:
     accounts: Mapping[PersonId, Account] = field(default_factory=dict)  # what each used lately, by person
     interests: Mapping[str, Interest] = field(default_factory=dict)  # open ones, by key
 
-    @cached_property
-    def shelves(self) -> dict[Any, Any]:
-        """What was made of them so far, by what it is: see ``kept``."""
-        return {}
-
-    def kept(self, kind: Callable[[Books], K]) -> K:
-        """Something that is made of the books alone and often asked for (`shelves`): made once, for they do not change."""
-        if kind not in self.shelves:
-            self.shelves[kind] = kind(self)
-        made: K = self.shelves[kind]
-        return made
-
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of (`slots`)."""
         return self.cards[slot.partition(".")[0]]
@@ -787,6 +794,14 @@ class Books:
     def held_on(self) -> Mapping[SlotId, tuple[Hold, ...]]:
         """All holds by their card: pools are large, and this is asked for each card in turn."""
         return by_card(self.holds)
+
+    @cached_property
+    def held_by(self) -> Mapping[str, tuple[Hold, ...]]:
+        """The same by their label."""
+        found: dict[str, tuple[Hold, ...]] = {}
+        for hold in self.holds:
+            found[hold.label] = (*found.get(hold.label, ()), hold)
+        return found
 
 
 @dataclass(frozen=True)

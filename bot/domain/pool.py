@@ -40,7 +40,7 @@ from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, LOOKS_TO_HEAL
 from bot.domain.questions import stranger_key, window_key
 from bot.domain.seats import running_on
-from bot.domain.shelves import WAITING, leases_of, moves_of
+from bot.domain.shelves import WAITING, cards_on, leases_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, equal, kind_of, known, part_of, parts, same_card
 from bot.domain.vgpu import lendable
@@ -193,7 +193,8 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
         kept |= _host(draft, sight, host, policy)
     renumbered.clear(draft, sight)
     for machine in list(draft.machines.values()):
-        _machine(draft, sight, machine)
+        if not _as_before(machine, sight.machine(machine.uuid)):
+            _machine(draft, sight, machine)
     reseat(draft, Sight(draft, sight.seen, sight.readings))
     sight = Sight(
         draft, sight.seen, sight.readings
@@ -215,7 +216,7 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozens
     that are not to be taken for lost though it does not list them."""
     whole = host.connected and sight.complete(host.vcenter)  # else nobody knows what is missing, so none is new
     waits, kept = renumbered.settle(draft, host, policy) if whole else (frozenset(), frozenset())
-    mine = [c for c in draft.cards.values() if hosts.host_of(c) == (host.vcenter, host.id)]
+    mine = cards_on(draft, host.vcenter, host.id)
     for seen in sorted(host.cards, key=lambda c: c.pci):
         kind = policy.kinds.get(seen.ids)
         here = [c for c in mine if c.pci == seen.pci]
@@ -404,6 +405,20 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
             machines = sight.settings(slot)
             if machines and not _on_the_way(draft, machines, None):
                 _stranger(draft, sight, slot, machines)
+
+
+def _as_before(machine: Machine, seen: SeenMachine | None) -> bool:
+    """Whether a look says nothing new of a machine, as of nearly all in nearly every look."""
+    return (
+        seen is not None
+        and machine.name == seen.name
+        and machine.host == seen.host
+        and machine.vcenter == seen.vcenter
+        and not machine.missing
+        and not machine.gone
+        and machine.owed_on is None
+        and machine.restored is None
+    )
 
 
 def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:

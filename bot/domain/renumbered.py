@@ -18,7 +18,8 @@ from bot.domain.model import BOT, Card, Mode, PersonId, Seen, SeenCard, SeenHost
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
-from bot.domain.sight import Sight
+from bot.domain.shelves import cards_on
+from bot.domain.sight import Look, Sight
 from bot.domain.slots import alike, same_card
 
 
@@ -69,7 +70,7 @@ def settle(draft: Draft, host: SeenHost, policy: Policy) -> tuple[frozenset[str]
     lost."""
     waits: set[str] = set()
     kept: set[str] = set()
-    for riddle in riddles(draft.cards.values(), host, policy.kinds):
+    for riddle in riddles(cards_on(draft, host.vcenter, host.id), host, policy.kinds):
         if riddle.sure and all(c.missing for c in riddle.lost):  # as in the look before
             follow(draft, riddle.pairs)
             continue
@@ -147,7 +148,8 @@ def clear(draft: Draft, sight: Sight) -> None:
         if not sight.complete(card.vcenter) or sight.host(card.name) is None:
             continue
         lent = {draft.leases[h.label].machine for h in draft.on(card.name) if h.label in draft.leases}
-        there = [m for m in seen.machines if (m.vcenter, m.host) == (card.vcenter, card.host) or m.uuid in lent]
+        look = seen.kept(Look)
+        there = [*look.on.get((card.vcenter, card.host), ()), *(m for uuid in lent for m in look.by_id.get(uuid, ()))]
         left = tuple(pci for pci in card.was if any(m.unknown or pci in m.cards for m in there))
         if left != card.was:
             draft.put(replace(card, was=left))

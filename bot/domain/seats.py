@@ -69,12 +69,10 @@ def seat(
     hosts: Mapping[tuple[str, str], SeenHost],
     ours: Iterable[MachineId],
 ) -> Seats:
-    """Seat all devices of a look. ``ours``: the registered machines; a vGPU of another one counts only while it runs, since its settings
+    """Seat all devices of a look that name no card, and so concern only the machines that have some. ``ours``: the registered machines; a vGPU of another one counts only while it runs, since its settings
     reserve nothing."""
     seats = Seats()
     looked = list(machines)
-    if not any(m.unplaced for m in looked) and not any(h.sharing for h in hosts.values()):
-        return seats
     pooled = [c for c in places.cards.values() if c.mode is not Mode.FIXED]
     registered = frozenset(ours)
     held = _by_machine(places)

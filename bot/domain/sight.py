@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from bot.domain import slots
@@ -32,6 +32,52 @@ from bot.domain.slots import Places, same_card
 from bot.domain.speakers import two_speak
 
 
+class Look:
+    """What one look shows, by what it is asked for: made once a look, whatever the books say by now."""
+
+    def __init__(self, seen: Seen) -> None:
+        """One reading of it."""
+        self._seen = seen
+        self.hosts = {(h.vcenter, h.id): h for h in seen.hosts}
+        self.machines: dict[MachineId, SeenMachine] = {}  # those that are known, by id
+        self.settings: dict[tuple[str, str, str], set[MachineId]] = {}  # by vCenter, host and PCI address
+        self.with_unplaced: list[SeenMachine] = []  # those that are known and have devices that name no card
+        self.unreadable: set[str] = set()  # names of those that are not known and have no id
+        self.ids: set[MachineId] = set()  # of all, known or not
+        for m in seen.machines:
+            self.ids.add(m.uuid)
+            for pci in m.cards:
+                self.settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
+            if not m.unknown:
+                self.machines.setdefault(m.uuid, m)
+                if m.unplaced:
+                    self.with_unplaced.append(m)
+            elif not m.uuid:
+                self.unreadable.add(m.name)
+        self.shares = any(h.sharing for h in seen.hosts)
+
+    @cached_property
+    def on(self) -> Mapping[tuple[str, str], list[SeenMachine]]:
+        """All machines, known or not, by vCenter and host; "" those whose host is not told."""
+        found: dict[tuple[str, str], list[SeenMachine]] = {}
+        for m in self._seen.machines:
+            found.setdefault((m.vcenter, m.host), []).append(m)
+        return found
+
+    @cached_property
+    def by_id(self) -> Mapping[MachineId, list[SeenMachine]]:
+        """The same by id."""
+        found: dict[MachineId, list[SeenMachine]] = {}
+        for m in self._seen.machines:
+            found.setdefault(m.uuid, []).append(m)
+        return found
+
+    @classmethod
+    def none(cls) -> Look:
+        """Of what was not looked at."""
+        return cls(Seen(datetime.min.replace(tzinfo=UTC), frozenset()))
+
+
 class Sight:
     """The facts of one look, by card and by machine. Empty if there was no look."""
 
@@ -44,17 +90,11 @@ class Sight:
         self._seats = Seats()
         self._bares: dict[tuple[str, str], SeenHost | None] = {}  # see ``_bare``
         self._off: Mapping[SlotId, MachineId] = {}  # see ``without``
-        self._hosts: dict[tuple[str, str], SeenHost] = {}
-        self._machines: dict[MachineId, list[SeenMachine]] = {}
-        self._settings: dict[tuple[str, str, str], set[MachineId]] = {}
-        if seen is None:
-            return
-        self._hosts = {(h.vcenter, h.id): h for h in seen.hosts}
-        for m in seen.machines:
-            self._machines.setdefault(m.uuid, []).append(m)
-            for pci in m.cards:
-                self._settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
-        self._seats = seat(places, [m for m in seen.machines if not m.unknown], self._hosts, places.machines)
+        look = seen.kept(Look) if seen is not None else Look.none()
+        self._look, self._hosts, self._settings = look, look.hosts, look.settings
+        self._given: dict[SlotId, tuple[Card, bool]] = {}  # see ``usable``
+        if look.with_unplaced or look.shares:
+            self._seats = seat(places, look.with_unplaced, self._hosts, places.machines)
 
     def without(self, off: Mapping[SlotId, MachineId]) -> Sight:
         """The same look as if these devices had come off these machines, for the rules that try what would follow."""
@@ -67,14 +107,12 @@ class Sight:
 
     def machine(self, uuid: MachineId) -> SeenMachine | None:
         """The machine as seen, or None: not in the look, or unknown in it."""
-        found = [m for m in self._machines.get(uuid, []) if not m.unknown]
-        return found[0] if found else None
+        return self._look.machines.get(uuid)
 
     def listed(self, machine: Machine) -> bool:
         """Whether the look names the machine at all, known or unknown. One whose settings cannot be read may have no UUID in it:
         then its name speaks for it."""
-        unreadable = self._machines.get("", [])
-        return machine.uuid in self._machines or any(m.unknown and m.name == machine.name for m in unreadable)
+        return machine.uuid in self._look.ids or machine.name in self._look.unreadable
 
     def complete(self, vcenter: str) -> bool:
         """Whether every page of this vCenter answered."""
@@ -151,14 +189,20 @@ class Sight:
         sight, since none of the machines on it can be read, or it is not told where one is that cannot."""
         key = card.vcenter, card.host
         if key not in self._bares:
-            all_of = [m for m in (self.seen.machines if self.seen is not None else ()) if m.vcenter == card.vcenter]
-            on = [m.unknown for m in all_of if m.host == card.host]
-            hidden = all(on) if on else any(m.unknown and not m.host for m in all_of)
+            on, nowhere = self._look.on.get(key, ()), self._look.on.get((card.vcenter, ""), ())
+            hidden = all(m.unknown for m in on) if on else any(m.unknown for m in nowhere)
             self._bares[key] = None if hidden else SeenHost(card.vcenter, card.host, card.host_name, True, False)
         return self._bares[key]
 
     def usable(self, slot: SlotId) -> bool:
         """Whether the card may be granted as far as the look goes: host there, not in maintenance, card active and given as the books say."""
+        card = self.card(slot)
+        known = self._given.get(card.name)
+        if known is None or known[0] is not card:  # it follows from the look and the card alone
+            known = self._given[card.name] = (card, self._may_be_given(slot))
+        return known[1]
+
+    def _may_be_given(self, slot: SlotId) -> bool:
         host, card = self.host(slot), self.card(slot)
         if host is None or host.maintenance:
             return False

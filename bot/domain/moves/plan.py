@@ -71,7 +71,7 @@ class Context:
 
 def plan(draft: Draft, ctx: Context) -> None:
     """Open, change, announce and begin the moves of all machines."""
-    for machine in sorted(draft.machines.values(), key=lambda m: m.name):
+    for machine in sorted(_concerned(draft), key=lambda m: m.name):
         if machine.gone or under_way(draft, machine.uuid):
             continue
         move = _open(draft, machine)
@@ -93,6 +93,13 @@ def plan(draft: Draft, ctx: Context) -> None:
         _unused_windows(draft, ctx, machine, move)
         move = _postpone(draft, ctx, machine, move)
         _go_on(draft, ctx, machine, move)
+
+
+def _concerned(draft: Draft) -> list[Machine]:
+    """The machines of which anything may be wished: all others have neither a lease nor a move, and are not owed a start."""
+    lent = {lease.machine for lease in draft.leases.values() if lease.state in OPEN_LEASE}
+    lent |= {move.machine for move in draft.moves.values() if move.state in OPEN_MOVE}
+    return [m for m in draft.machines.values() if m.owed_on is not None or m.uuid in lent]
 
 
 def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:

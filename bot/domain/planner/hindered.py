@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Hindrance, Machine, Request, Rest, RestWhy, Turn
-from bot.domain.near import near
+from bot.domain.model import BOT, Hindrance, Machine, MachineId, Request, Rest, RestWhy, SlotId, Turn
+from bot.domain.near import host_of, near
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.slots import all_of
@@ -23,12 +23,39 @@ UNREAD = timedelta(minutes=10)
 it that starts anew, is back by then."""
 
 
-def settle(draft: Draft, sight: Sight, request: Request, machine: Machine, policy: Policy) -> None:
+class Pool:
+    """How many devices of a kind there are in the pool, on a machine's host: found once, as long as no hold changes. Lives for one passing of
+    the line."""
+
+    def __init__(self, draft: Draft, sight: Sight) -> None:
+        """Nothing is looked up yet."""
+        self._draft, self._sight = draft, sight
+        self._good: dict[tuple[str, str], int] = {}
+        self._stamp = draft.stamp
+
+    def good(self, kind: str, machine: MachineId) -> int:
+        """Those that could be lent if everybody gave back what they have."""
+        if self._stamp != self._draft.stamp:
+            self._good, self._stamp = {}, self._draft.stamp
+        key = kind, host_of(self._draft, machine)
+        if key not in self._good:
+            there = near(self._draft, machine) or self._draft
+            self._good[key] = sum(self._is_good(slot, kind) for slot in all_of(there, kind))
+        return self._good[key]
+
+    def _is_good(self, slot: SlotId, kind: str) -> bool:
+        card, sight = self._draft.card(slot), self._sight
+        strange = self._draft.holder(slot, Turn.HAS) is None and bool(sight.settings(slot))
+        foreign = sight.foreign_size(slot) not in ("", kind)
+        return card.aside is None and not card.doubted and sight.usable(slot) and not strange and not foreign
+
+
+def settle(draft: Draft, sight: Sight, pool: Pool, request: Request, machine: Machine, policy: Policy) -> None:
     """Notice that a queued request can be given nothing, let it rest when that lasts, and wake it when it can."""
     shut = sight.shut(machine)
     if shut is None:
         return  # nobody can tell: as it was
-    why = shut or _lacking(draft, sight, request)
+    why = shut or _lacking(request, pool.good(request.kind, request.machine))
     if not why:
         _over(draft, request)
         return
@@ -53,15 +80,8 @@ def _over(draft: Draft, request: Request) -> None:
         draft.put(replace(request, hindrance=None, rest=None if rests else request.rest))
 
 
-def _lacking(draft: Draft, sight: Sight, request: Request) -> str:
+def _lacking(request: Request, good: int) -> str:
     """Why its host could not serve it even if everybody gave back what they have, in words: fewer cards are in the pool there; "" it could."""
-    there = near(draft, request.machine) or draft
-    good = 0
-    for slot in all_of(there, request.kind):
-        card = draft.card(slot)
-        strange = draft.holder(slot, Turn.HAS) is None and bool(sight.settings(slot))
-        foreign = sight.foreign_size(slot) not in ("", request.kind)
-        good += card.aside is None and not card.doubted and sight.usable(slot) and not strange and not foreign
     if good >= request.count:
         return ""
     return (

@@ -39,6 +39,7 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
     """
     for who in [id for id, known in people.items() if not known.active]:
         _left(draft, who, people)
+    pool = hindered.Pool(draft, sight)
     for request in line(draft):
         person = people.get(request.person)
         machine = draft.machines.get(request.machine)
@@ -51,7 +52,7 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
         else:
             if request.rest is not None:
                 _settle_rest(draft, sight, request)
-            hindered.settle(draft, sight, draft.requests[request.number], machine, policy)
+            hindered.settle(draft, sight, pool, draft.requests[request.number], machine, policy)
 
 
 def _later(
