@@ -41,7 +41,7 @@ def run(ctx: Context) -> Reply:
     if ctx.person.id in machine.owners:
         lease = leases.release(ctx.draft, lease, None, ctx.person.id, "let go")
     else:
-        lease = leases.force(ctx.draft, lease, ctx.person.id, "let go")
+        lease = leases.force(ctx.draft, lease, ctx.person.id, "let go", public=False)
     rules.answered(ctx.draft, machine, slots, lease)
     if heard.window is not None and ctx.person.id in machine.owners:
         windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)

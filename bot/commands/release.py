@@ -1,6 +1,6 @@
 """release [#n / CARD / all] [now / when done / tonight / TIME]: give back, or leave the line
 
-Without a time it agrees to no restart, but asks for one. ``for @bob`` or ``to bob`` is understood, and answered with who comes first: what is
+Without a time it agrees to no restart, but asks for one. On a machine of yours it gives back for whoever has the card, with a public reason. ``for @bob`` or ``to bob`` is understood, and answered with who comes first: what is
 given back goes to whoever is first in line.
 """
 
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bot.domain import leases, queue, windows
-from bot.domain.errors import NotPossible, Unclear, UnknownThing, WhichThing
+from bot.domain.errors import NotPossible, ReasonWanted, Unclear, UnknownThing, WhichThing
 from bot.domain.grammar import Heard, RefKind, split_because
 from bot.domain.model import Lease, LeaseState, Person, Request, SlotId
 from bot.service import words
@@ -27,6 +27,7 @@ EXAMPLES = (
     ("release T4-1 now", "with a restart at once"),
     ("release #12 tonight", "with a restart tonight"),
     ("release all when done", "as soon as nothing runs there"),
+    ("release #12 because ada is ill", "ada's card in a machine of yours: ada and the channel read it"),
     ("release T4-1 for @bob", "to whoever is first in line, all the same; the answer says who that is"),
 )
 
@@ -103,11 +104,37 @@ def _give(ctx: Context, lease: Lease, slots: tuple[SlotId, ...] | None, heard: H
         if some and lease.state is not LeaseState.ACTIVE:
             why = f"its cards come together and do not work yet; release #{lease.label} gives all of them up"
             raise NotPossible(what=f"release {' '.join(slots or ())}", why=why)
-        lease = leases.release(ctx.draft, lease, slots, ctx.person.id)
+        lease = leases.release(ctx.draft, lease, slots, ctx.person.id, because=_because(ctx, lease, heard))
     if heard.window is not None and lease.state is LeaseState.RETURNING:
         machine = ctx.draft.machines[lease.machine]
         windows.agree(ctx.draft, machine, ctx.person, heard.window, ctx.policy, label=lease.label)
     return lease
+
+
+LEFT = "its holder has left the workspace"
+"""Why what somebody had is given back who cannot say it any more."""
+
+
+def _because(ctx: Context, lease: Lease, heard: Heard) -> str:
+    """Why it is given back, where somebody else has it; that is public.
+
+    :raises ReasonWanted: none was said
+    :raises NotPossible: said by an admin who owns neither: they have a word of their own for it
+    """
+    if lease.person == ctx.person.id:
+        return ""
+    if not leases.owns(ctx.draft, lease, ctx.person.id) and ctx.person.id in set(ctx.people.admins()):
+        works = f"force release #{lease.label} because {heard.because or 'TEXT'}"
+        raise NotPossible(
+            what=f"release #{lease.label}",
+            why="neither it nor its machine is yours; an admin takes it back",
+            works=works,
+        )
+    if not heard.because and not ctx.people.person(lease.person).active:
+        return LEFT
+    if not heard.because and leases.owns(ctx.draft, lease, ctx.person.id):
+        raise ReasonWanted(command=ctx.whole, who=lease.person)
+    return heard.because
 
 
 def _named(ctx: Context, heard: Heard) -> list[_Given]:

@@ -123,7 +123,7 @@ class AdminsOnly(Refusal):
 
 
 class ReasonWanted(Refusal):
-    """A public reason is needed; facts: command."""
+    """A public reason is needed; facts: command, who (has it, if it is said for somebody else)."""
 
 
 class Paused(Refusal):

@@ -93,6 +93,7 @@ class NewsKind(StrEnum):
     PERSON_LEFT = "person_left"  # somebody left the workspace; `machine`: one that nobody else owns
     OWNERS = "owners"  # `who` changed the owners of a machine; `before`: who they were
     ACTED = "acted"  # `who` gave back, or kept, what is lent to the reader (`reason` as the ledger has it)
+    GIVEN_FOR = "given_for"  # to the channel: `who` gave back for its holder, or took from them, what they had (`reason`, public)
     UNAGREED = "unagreed"  # `who` took back a time that the reader had agreed
     NUDGE = (
         "nudge"  # quiet cards (`slots`) of `lease`: still needed? `who` waits; `lease.nudge` says which question it is

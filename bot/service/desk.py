@@ -122,7 +122,7 @@ class Desk:
         """Makes the context of a draft. What is read besides the books is read now, and who is meant is asked now: nothing of it may
         hold the writer's lock."""
         beside = self._store.beside()
-        people = PeopleOfALine(rest, self._people, {**beside.persons, **self._remembered}, self._policy.zone)
+        people = PeopleOfALine(rest, self._people, {**self._remembered, **beside.persons}, self._policy.zone)
         for named in people.pointed_at():
             self._remember(named)
         return lambda draft: Context(

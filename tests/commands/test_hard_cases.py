@@ -226,7 +226,7 @@ def test_11_what_is_just_being_granted_can_be_cancelled_at_every_step(house: Hou
 def test_13_the_holder_is_away_and_an_admin_or_another_owner_gives_back(house: House) -> None:
     lent(house)
     assert house.say("dana", "machine owners vm-python @ada @carol").ok
-    assert said(house, "carol", "release T4-1 tonight").startswith("T4-1 of U1ADA is given back")
+    assert said(house, "carol", "release T4-1 tonight because ada is ill").startswith("T4-1 of U1ADA is given back")
     assert not house.say("bob", "release T4-2").ok
     answer = said(house, "dana", "force release T4-2 because ada is ill")
     assert "Public reason: ada is ill." in answer

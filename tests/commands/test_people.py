@@ -149,8 +149,10 @@ def test_nobody_who_cannot_answer_becomes_an_owner(
 
 ALONE = "belongs to U2BOB"  # the holder's word alone
 BY_CAROL = [  # (line, may she, what she reads, what bob is told at once)
-    ("release #1 now", True, "T4-1 of U2BOB is given back", "U3CAROL gave T4-1 back"),
-    ("release T4-1", True, "U2BOB is told", "U3CAROL gave T4-1 back"),
+    ("release #1 now because bob is ill", True, "T4-1 of U2BOB is given back", "U3CAROL gave T4-1 back"),
+    ("release T4-1 because bob is ill", True, "U2BOB is told", "U3CAROL gave T4-1 back"),
+    ("release #1 now", False, "needs a reason", ""),
+    ("release T4-1", False, "lent to U2BOB", ""),
     ("extend #1 4h", False, ALONE, ""),
     ("extend T4-1 4h", False, ALONE, ""),
     ("keep #1", True, "U2BOB is told", "U3CAROL asked me to keep T4-1 for you"),
@@ -196,7 +198,8 @@ def test_a_place_in_line_is_its_persons_alone(house: House, line: str) -> None:
 
 
 def test_who_gave_anothers_card_back_may_take_that_back_and_the_holder_hears_both(shared: House) -> None:
-    assert shared.say("carol", "release #1").ok
+    assert shared.say("carol", "release #1 because bob is ill").ok
+    posted(shared, 0)
     before = len(shared.voice.posts)
     reply = shared.say("carol", "keep #1")
     assert reply.ok and "stays with U2BOB" in text_of(reply)
@@ -220,7 +223,7 @@ def test_a_card_kept_for_somebody_and_given_up_by_an_owner_is_told(house: House)
     house.round()
     assert house.lease("1").state is LeaseState.RESERVED
     before = len(house.voice.posts)
-    reply = house.say("carol", "release #1")
+    reply = house.say("carol", "release #1 because bob is ill")
     assert reply.ok and "U2BOB is told" in text_of(reply)
     heard = [text_of(r) for to, r in posted(house, before) if to == BOB]
     assert any("U3CAROL gave up T4-1" in text and "out of the line" in text for text in heard), heard

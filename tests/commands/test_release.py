@@ -243,7 +243,7 @@ def test_what_another_owner_gave_back_is_offered_to_be_kept_only_then(three: Hou
     if waits:
         three.say("bob", "request 3 restart when done")
     three.say("carol", "window vm-python nights")
-    assert three.say("carol", "release #1 when done").ok
+    assert three.say("carol", "release #1 when done because ada is ill").ok
     three.rounds.tell()
     told = [m for m in three.voice.said_to(three.people.find("ada").id) if "gave" in m]
     assert len(told) == 1 and ("Still needed" in told[0]) is not waits

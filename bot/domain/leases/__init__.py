@@ -1,10 +1,22 @@
 """Leases: devices lent to people. ``acts`` is what people do, ``settle`` what time and looks do, ``ends`` how one is over."""
 
-from bot.domain.leases.acts import adopt, extend, force, is_later, keep, keep_offered, keepable, release
+from bot.domain.leases.acts import (
+    GIVEN_BACK,
+    adopt,
+    extend,
+    force,
+    is_later,
+    keep,
+    keep_offered,
+    keepable,
+    owns,
+    release,
+)
 from bot.domain.leases.common import second_try
 from bot.domain.leases.settle import settle
 
 __all__ = [
+    "GIVEN_BACK",
     "adopt",
     "extend",
     "force",
@@ -12,6 +24,7 @@ __all__ = [
     "keep",
     "keep_offered",
     "keepable",
+    "owns",
     "release",
     "second_try",
     "settle",

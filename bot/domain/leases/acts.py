@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
-from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, TooLate, TooLong
+from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, ReasonWanted, TooLate, TooLong
 from bot.domain.leases.common import under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lengths import end_of
@@ -30,7 +30,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
-from bot.domain.news import News, NewsKind
+from bot.domain.news import CHANNEL, News, NewsKind
 from bot.domain.order import team_of
 from bot.domain.planner import expected_free
 from bot.domain.policy import Policy
@@ -51,22 +51,49 @@ def move_of(draft: Draft, lease: Lease) -> Move | None:
     return max(found, key=lambda m: (m.state in OPEN_MOVE, m.number), default=None)
 
 
+GIVEN_BACK = "given back"
+"""The reason of what its holder gives back."""
+
+
 def release(
-    draft: Draft, lease: Lease, slots: tuple[SlotId, ...] | None, by: PersonId, reason: str = "given back"
+    draft: Draft,
+    lease: Lease,
+    slots: tuple[SlotId, ...] | None,
+    by: PersonId,
+    reason: str = GIVEN_BACK,
+    because: str = "",
 ) -> Lease:
     """Give back all, or some, of a lease's devices.
 
+    :param because: why somebody else than its holder says so: public, in the channel too
     :returns: what returns: the lease, a part of it (#12b), or the ended lease if nothing had to come off
+    :raises ReasonWanted: said for somebody else, without a reason
     """
     if not owns(draft, lease, by):
         raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state not in OPEN_LEASE:
         raise TooLate(state=str(lease.state), number=lease.label, why="it is over already")
-    was = lease.state
-    lease = _released(draft, lease, slots, by, reason)
-    if was is not LeaseState.RETURNING:
-        _tell_holder(draft, lease, by, reason)
+    if lease.state is LeaseState.RETURNING:
+        return lease
+    for_other = reason == GIVEN_BACK and for_somebody(lease, by)
+    if for_other and not because:
+        raise ReasonWanted(command=f"release #{lease.label}", who=lease.person)
+    lease = _released(draft, lease, slots, by, because or reason)
+    _tell_holder(draft, lease, by, reason)
+    if for_other:
+        _tell_all(draft, lease, by)
     return lease
+
+
+def for_somebody(lease: Lease, by: PersonId) -> bool:
+    """Whether what is said of a lease is said for its holder, by a person who is not."""
+    return by not in (lease.person, BOT)
+
+
+def _tell_all(draft: Draft, lease: Lease, by: PersonId) -> None:
+    """What is taken from somebody by another's word is public, with both names and the reason."""
+    machine = draft.machines.get(lease.machine)
+    draft.tell(News(NewsKind.GIVEN_FOR, CHANNEL, lease=lease, machine=machine, who=by, reason=lease.reason))
 
 
 def _tell_holder(draft: Draft, lease: Lease, by: PersonId, what: str) -> None:
@@ -79,8 +106,6 @@ def _released(draft: Draft, lease: Lease, slots: tuple[SlotId, ...] | None, by: 
     """By the state it is in."""
     some = slots is not None and set(slots) < set(lease.slots)
     match lease.state:
-        case LeaseState.RETURNING:
-            return lease
         case LeaseState.RESERVED if lease.active_since is None:
             return _end_unused(draft, lease, On.RELEASE, by, reason)
         case LeaseState.MOVING:
@@ -258,11 +283,19 @@ def _promised(draft: Draft, slot: SlotId, after: str) -> None:
     raise Promised(who=request.person if request else "", when=offered, slot=slot)
 
 
-def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[SlotId, ...] | None = None) -> Lease:
+def force(
+    draft: Draft,
+    lease: Lease,
+    by: PersonId,
+    reason: str,
+    slots: tuple[SlotId, ...] | None = None,
+    public: bool = True,
+) -> Lease:
     """An admin ends a lease, or takes some of its devices, with a public reason. Names no window: the machine's agreements still rule. Of one
     that is on its way back the reason is the admin's from now on, and its clock goes on.
 
     :param slots: these of its devices; None: all. Some can be taken only of an active lease, or one that returns and is not being restarted for
+    :param public: the channel reads it; False: nobody was ever lent it
     :returns: what returns: the lease, a part of it (#12b), or the ended lease if nothing had to come off
     """
     some = slots is not None and set(slots) < set(lease.slots)
@@ -280,6 +313,8 @@ def force(draft: Draft, lease: Lease, by: PersonId, reason: str, slots: tuple[Sl
         lease = step(draft, lease, On.FORCE, by=by, why=reason, reason=reason, ended_by=by)
     else:
         raise TooLate(state=str(lease.state), number=lease.label, why="it is over already")
+    if public and for_somebody(lease, by):
+        _tell_all(draft, lease, by)
     if lease.state in OPEN_LEASE:  # one that never worked is over, and its person hears of the place in line
         lease = replace(lease, question=draft.now, changed=since if back else lease.changed)
         draft.put(lease)

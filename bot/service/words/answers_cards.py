@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.leases import keep_offered
+from bot.domain.leases import GIVEN_BACK, keep_offered
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.outcoming import taken_along
@@ -126,13 +126,20 @@ def _released_head(
             Name(other) if other else "you",
             ". ",
             _restarts_for(scene, over),
-            [" ", Name(other), " is told."] if other else "",
+            [" ", Name(other), " is told", ", as the channel is." if any(_public(x, person) for x in over) else "."]
+            if other
+            else "",
         )
     if len(left) == 1:
         return head(
             f"You left the line: #{left[0].number}, {wanted(left[0])} for {machine_word(scene.books, left[0].machine)}."
         )
     return head(f"You left the line with {count_of(len(left), 'request')}.")
+
+
+def _public(lease: Lease, person: PersonId) -> bool:
+    """Whether it was given back for its holder, with a reason."""
+    return lease.ended_by == person != lease.person and lease.reason not in ("", "let go", GIVEN_BACK)
 
 
 def _restarts_for(scene: Scene, over: Sequence[Lease]) -> str:
@@ -231,8 +238,11 @@ def _return_lines(scene: Scene, returning: Sequence[Lease], person: PersonId, ag
         if others:
             told = any(x.person != person and x.label not in again for x in returning)
             be = "is" if len(others) == 1 else "are"
+            channel = ", as the channel is" if any(_public(x, person) for x in returning) else ""
             said: Part = (
-                [listed(Name(p) for p in others), f" {be} told that you gave {it_them(n)} back; "] if told else ""
+                [listed(Name(p) for p in others), f" {be} told that you gave {it_them(n)} back{channel}; "]
+                if told
+                else ""
             )
             lines.append(ln(said, f"from now on {its_their(n)} time no longer counts."))
             return lines

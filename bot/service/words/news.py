@@ -41,6 +41,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.PERSON_LEFT: news_people.person_left,
     NewsKind.OWNERS: news_people.owners,
     NewsKind.ACTED: news_people.acted,
+    NewsKind.GIVEN_FOR: news_people.given_for,
     NewsKind.UNAGREED: news_people.unagreed,
     NewsKind.HANDED_ON: news_cards.handed_on,
     NewsKind.ACTIVE: news_cards.active,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.leases import keep_offered
+from bot.domain.leases import GIVEN_BACK, keep_offered
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import AgreementState, LeaseState, Machine, Request, RequestState
 from bot.service.ports import Button, LineOf, Name, Reply, When
@@ -10,6 +10,7 @@ from bot.service.words.common import (
     MINE,
     Part,
     about_button,
+    because,
     button,
     card_s,
     command,
@@ -23,6 +24,7 @@ from bot.service.words.common import (
     typeable,
     wanted,
     whose,
+    why_tail,
 )
 from bot.service.words.levels import i_say_so
 from bot.service.words.news_idle import give_back
@@ -124,6 +126,7 @@ def acted(t: Telling) -> Reply:
                 t.cards,
                 f" back: {'they come' if many else 'it comes'} out of {t.vm} in its next restart.",
             ),
+            _their_reason(t),
             ln(
                 f"{'Their' if many else 'Its'} time no longer counts as yours. {i_say_so(t.policy, f'I say so before {t.vm} restarts.')}".rstrip()
             ),
@@ -142,9 +145,18 @@ def acted(t: Telling) -> Reply:
     out = t.request is not None and t.request.state is RequestState.WITHDRAWN
     return say(
         head(t.other, " gave up ", t.cards, f", which {'were' if many else 'was'} kept for you on {t.vm}."),
+        _their_reason(t),
         ln("You are out of the line with it. Nothing was restarted.") if out else None,
         buttons=(button("Ask again", f"request {t.request.count}") if t.request is not None else None, MINE),
     )
+
+
+def _their_reason(t: Telling) -> LineOf | None:
+    """Why somebody gave it back for the reader, as the channel reads it too."""
+    lease = t.lease
+    if lease is None or lease.ended_by != t.item.who or lease.reason in ("", t.item.reason, GIVEN_BACK):
+        return None
+    return because(lease.reason, "The reason, as the channel reads it: ")
 
 
 def _answered(t: Telling) -> Reply:
@@ -158,6 +170,23 @@ def _answered(t: Telling) -> Reply:
         ln(f"Not so? Then give {'them' if t.many else 'it'} back; nothing else was changed."),
         buttons=(give_back(t, f"Give {'them' if t.many else 'it'} back"), MINE),
     )  # fmt: skip
+
+
+def given_for(t: Telling) -> Reply:
+    """To the channel: what somebody had was given back for them, or an admin took it. The reason is public."""
+    lease, many = t.lease, t.many
+    owns = t.machine is not None and t.item.who in t.machine.owners
+    what: Part = [" gave ", t.cards, " back for "] if owns else [" took ", t.cards, " back from "]
+    comes = lease is not None and lease.state in OPEN_LEASE
+    return say(
+        head(t.other, what, t.holder, f" ({t.vm})" if t.machine is not None else "", why_tail(t.item.reason)),
+        ln(
+            t.holder,
+            f" is told. {'They come' if many else 'It comes'} out in a restart of {t.vm} that its owner agrees to.",
+        )
+        if comes
+        else ln(t.holder, " is told. Nothing restarts for that."),
+    )
 
 
 def unagreed(t: Telling) -> Reply:

@@ -53,6 +53,9 @@ def reason_wanted(f: Facts, policy: Policy) -> Reply:
     example = repeat if "because" in repeat else f"{repeat} because …"
     return no(
         head("This needs a reason; everybody can read it."),
+        ln("It is lent to ", Name(who), ", who is told at once, as the channel is.")
+        if (who := f.text("who"))
+        else None,
         ln("Say it last: ", command(policy, example)),
         NOTHING,
     )
