@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from bot.domain.policy import Policy
-from bot.service.replay.people import Ask, people
+from bot.service.replay.people import Ask, drawn
 from bot.service.replay.play import Play
-from bot.service.replay.policies import policies
+from bot.service.replay.policies import compared
 from bot.service.replay.trace import read
-from bot.service.replay.windows import windows
+from bot.service.replay.windows import named
 
 TRACE = Path(__file__).parents[1] / "tests" / "data" / "traces" / "philly_4vc.csv.gz"
 CELLS = ((4, 0.7, 30), (32, 0.7, 8), (256, 1.0, 1))  # cards, load, seeds
@@ -31,9 +31,9 @@ LEAST, MOST = 2000, 150.0
 def played(crowds: list[list[Ask]], cards: int) -> None:
     """Ours."""
     policy = Policy()
-    rules = next(one for one in policies(policy.idle, None) if one.name == "gpubot")
+    rules = next(one for one in compared(policy.idle, None) if one.name == "gpubot")
     for asks in crowds:
-        Play(asks, cards, rules, windows("any", policy), policy).run()
+        Play(asks, cards, rules, named("any", policy), policy).run()
 
 
 def heaped(crowds: list[list[Ask]]) -> None:
@@ -63,7 +63,7 @@ def main() -> int:
     """Print the figures; 1 if a target is missed."""
     rows, missed = read(TRACE), False
     for cards, load, seeds in CELLS:
-        crowds = [people(rows, cards, load, seed) for seed in range(seeds)]
+        crowds = [drawn(rows, cards, load, seed) for seed in range(seeds)]
         asked = sum(map(len, crowds))
         ours, floor = [], []
         for _ in range(TURNS):

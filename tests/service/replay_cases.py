@@ -13,9 +13,9 @@ from bot.domain.policy import IdlePolicy, Policy
 from bot.service.replay.held import Held
 from bot.service.replay.people import DAY, HOUR, MIN, Ask, Consent, Says
 from bot.service.replay.play import Play
-from bot.service.replay.policies import Rules, policies
+from bot.service.replay.policies import Rules, compared
 from bot.service.replay.trace import Row, read
-from bot.service.replay.windows import KINDS, windows
+from bot.service.replay.windows import KINDS, named
 
 REAL = Path(__file__).parents[1] / "data" / "traces" / "philly_4vc.csv.gz"
 NAMES = ("fifo-manual", "fifo-take-back", "gpubot-nudge", "gpubot", "clairvoyant")
@@ -28,14 +28,14 @@ def real() -> list[Row]:
 
 
 def rules(name: str, take_back: float | None = 30 * MIN) -> Rules:
-    return next(one for one in policies(IdlePolicy(), take_back) if one.name == name)
+    return next(one for one in compared(IdlePolicy(), take_back) if one.name == name)
 
 
 def play(
     asks: list[Ask], name: str, take_back: float | None = 30 * MIN, kind: str = "any", cards: int = CARDS
 ) -> list[Held]:
     policy = Policy()
-    return Play(asks, cards, rules(name, take_back), windows(kind, policy), policy).run()
+    return Play(asks, cards, rules(name, take_back), named(kind, policy), policy).run()
 
 
 AT_ONCE = Consent(Says.SOON, 0.0)

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from bot.service.replay import CannotReplay
-from bot.service.replay.people import DAY, HOUR, LENGTHS, MIN, WEEK, Says, people, span_of
+from bot.service.replay.people import DAY, HOUR, LENGTHS, MIN, WEEK, Says, drawn, span_of
 from bot.service.replay.trace import Row
 from tests.service.replay_cases import real
 
@@ -17,13 +17,13 @@ from tests.service.replay_cases import real
 def test_the_load_is_met_within_five_in_a_hundred(cards: int, load: float) -> None:
     """By thinning, and with many cards by copies laid over each other."""
     for seed in (1, 2):
-        asks = people(real(), cards, load, seed)
+        asks = drawn(real(), cards, load, seed)
         held = sum(one.count * (one.work + one.hold) for one in asks)
         assert held / (cards * span_of(real())) == pytest.approx(load, rel=0.05)
 
 
 def test_what_people_do_is_as_the_model_says() -> None:
-    asks = people(real(), 128, 1.0, 3)
+    asks = drawn(real(), 128, 1.0, 3)
     assert [one.number for one in asks] == list(range(1, len(asks) + 1))
     assert [one.at for one in asks] == sorted(one.at for one in asks)
     assert all(15 * MIN <= one.work <= 48 * HOUR and one.count in (1, 2, 4, 8) for one in asks)
@@ -45,18 +45,18 @@ def test_what_people_do_is_as_the_model_says() -> None:
 
 
 def test_wider_than_the_pool_or_a_machine_is_left_out() -> None:
-    assert {one.count for one in people(real(), 4, 0.7, 0)} == {1, 2, 4}
+    assert {one.count for one in drawn(real(), 4, 0.7, 0)} == {1, 2, 4}
     assert max(row.cards for row in real()) > 8
-    assert max(one.count for one in people(real(), 32, 0.7, 0)) == 8
+    assert max(one.count for one in drawn(real(), 32, 0.7, 0)) == 8
 
 
 def test_a_seed_is_always_the_same_and_others_are_others() -> None:
-    assert people(real(), 8, 0.7, 5) == people(real(), 8, 0.7, 5) != people(real(), 8, 0.7, 6)
+    assert drawn(real(), 8, 0.7, 5) == drawn(real(), 8, 0.7, 5) != drawn(real(), 8, 0.7, 6)
 
 
 def test_copies_keep_the_hour_of_the_week() -> None:
     rows = [Row(at, "a", 1, HOUR) for at in (3 * HOUR, 30 * HOUR, 3 * WEEK + 5 * HOUR)]
-    asks = people(rows, 4, 0.5, 1)
+    asks = drawn(rows, 4, 0.5, 1)
     assert len(asks) > 50
     assert {one.at % WEEK for one in asks} == {3 * HOUR, 30 * HOUR, 5 * HOUR}
     assert all(0 <= one.at < 4 * WEEK for one in asks)
@@ -66,7 +66,7 @@ def test_copies_keep_the_hour_of_the_week() -> None:
 def test_a_trace_of_a_day_is_a_day() -> None:
     rows = [Row(at * HOUR, "a", 1, HOUR) for at in range(20)]
     assert span_of(rows) == DAY
-    assert sum(one.work + one.hold for one in people(rows, 10, 0.7, 1)) == pytest.approx(7 * DAY, rel=0.05)
+    assert sum(one.work + one.hold for one in drawn(rows, 10, 0.7, 1)) == pytest.approx(7 * DAY, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_a_trace_of_a_day_is_a_day() -> None:
 )
 def test_a_trace_of_which_nothing_can_be_played_is_told(rows: list[Row], said: str) -> None:
     with pytest.raises(CannotReplay, match=said):
-        people(rows, 2, 0.5, 1)
+        drawn(rows, 2, 0.5, 1)

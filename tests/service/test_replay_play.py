@@ -11,7 +11,7 @@ from bot.domain.policy import Policy
 from bot.service.replay import Setup, replay
 from bot.service.replay.held import Held
 from bot.service.replay.outcome import Tally
-from bot.service.replay.people import HOUR, MIN, Ask, Consent, Says, people
+from bot.service.replay.people import HOUR, MIN, Ask, Consent, Says, drawn
 from bot.service.replay.windows import Demand
 from tests.service.replay_cases import CARDS, NAMES, ask, crowds, play, real, ways
 
@@ -88,7 +88,7 @@ def test_all_policies_of_a_seed_play_the_same_requests() -> None:
     outcomes = replay(real(), Setup(cards=4, load=0.5, seeds=2, take_back=30))
     assert [one.policy for one in outcomes] == list(NAMES)
     assert len({one.leases for one in outcomes}) == 1
-    asks = [ask for seed in (0, 1) for ask in people(real(), 4, 0.5, seed)]
+    asks = [ask for seed in (0, 1) for ask in drawn(real(), 4, 0.5, seed)]
     assert outcomes[0].leases == len(asks)
     assert outcomes == replay(real(), Setup(cards=4, load=0.5, seeds=2, take_back=30))
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from bot.domain.policy import Policy
 from bot.service.replay.outcome import Outcome, Tally
-from bot.service.replay.people import people
+from bot.service.replay.people import drawn
 from bot.service.replay.play import Play
-from bot.service.replay.policies import policies
+from bot.service.replay.policies import compared
 from bot.service.replay.trace import CannotReplay, Row, read
-from bot.service.replay.windows import KINDS, windows
+from bot.service.replay.windows import KINDS, named
 
 __all__ = ["KINDS", "CannotReplay", "Outcome", "Row", "Setup", "read", "replay"]
 
@@ -66,11 +66,11 @@ def replay(
     :raises CannotReplay: nothing of the trace can be played so
     """
     policy = Policy()
-    rules = policies(policy.idle, None if setup.take_back is None else setup.take_back * 60)
+    rules = compared(policy.idle, None if setup.take_back is None else setup.take_back * 60)
     tallies = [Tally(one.name) for one in rules]
-    when, done = windows(setup.windows, policy), 0
+    when, done = named(setup.windows, policy), 0
     for seed in range(setup.seeds):
-        asks = people(rows, setup.cards, setup.load, seed)
+        asks = drawn(rows, setup.cards, setup.load, seed)
         for one, tally in zip(rules, tallies, strict=True):
             tally.add(Play(asks, setup.cards, one, when, policy).run(), setup.cards)
             done += 1

@@ -66,7 +66,7 @@ def span_of(rows: Sequence[Row]) -> float:
     return (rows[-1].at // unit + 1) * unit
 
 
-def people(rows: Sequence[Row], cards: int, load: float, seed: int) -> list[Ask]:
+def drawn(rows: Sequence[Row], cards: int, load: float, seed: int) -> list[Ask]:
     """The requests of one seed.
 
     :param cards: of the pool

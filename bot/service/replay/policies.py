@@ -34,7 +34,7 @@ class Rules:
     idle: Idle = Idle()
 
 
-def policies(idle: IdlePolicy, take_back: float | None) -> list[Rules]:
+def compared(idle: IdlePolicy, take_back: float | None) -> list[Rules]:
     """All of them, in the order in which they are told.
 
     :param take_back: seconds after the end of the work at which a card goes back, with a warning at half of it; None: as the product does,

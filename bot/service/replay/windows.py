@@ -59,7 +59,7 @@ class Windows(Protocol):
         ...
 
 
-def windows(kind: str, policy: Policy) -> Windows:
+def named(kind: str, policy: Policy) -> Windows:
     """Those of a name of ``KINDS``."""
     if kind == "demand":
         return Demand(policy)
