@@ -7,7 +7,9 @@ back before that start, or takes what will be over. So nobody who was passed sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,3 +51,63 @@ def go_past(shadows: Iterable[Shadow], count: int, back: datetime) -> None:
     for waits in shadows:
         if back > waits.start:
             waits.over -= count
+
+
+class Waiting:
+    """Those of one line who have to wait, in order: the first counts on the devices that are due first, the next one on what is left, and so on.
+
+    Shadows are made when somebody asks to go past them, and no more of them than that needs.
+    """
+
+    def __init__(self, dues: Iterable[datetime]) -> None:
+        """``dues``: when each device of the line is due to be free."""
+        self._dues = sorted(dues)
+        self._next: deque[tuple[int, int, datetime, Callable[[datetime], datetime]]] = deque()
+        self.shadows: list[Shadow] = []
+        self.stuck: int | None = None  # who waits for more than there is: nobody goes past
+
+    def wait(self, number: int, count: int, earliest: datetime, back: Callable[[datetime], datetime]) -> None:
+        """Somebody has to wait: from now on they are counted with.
+
+        :param back: when devices are due back that they take at some time
+        """
+        self._next.append((number, count, earliest, back))
+
+    def counted(self, back: datetime) -> Iterator[Shadow]:
+        """Those for whom it matters: for all after one who starts later than that, as many are there as before."""
+        at = 0
+        while at < len(self.shadows) or self._made():
+            yield self.shadows[at]
+            if self.shadows[at].start >= back:
+                return
+            at += 1
+
+    def _made(self) -> bool:
+        """The next shadow is made; False: there is none."""
+        if not self._next or self.stuck is not None:
+            return False
+        number, count, earliest, back = self._next.popleft()
+        found = shadow(number, count, self._dues, earliest)
+        if found is None:
+            self.stuck = number
+            return False
+        self.shadows.append(found)
+        self._take(count, back(found.start))
+        return True
+
+    def _take(self, count: int, back: datetime) -> None:
+        """Of what is left so many devices are away until then."""
+        del self._dues[:count]
+        at = bisect_right(self._dues, back)
+        self._dues[at:at] = [back] * count
+
+    def in_the_way(self, count: int, back: datetime) -> Shadow | None:
+        """The first who would be delayed if so many devices were given now; None: nobody."""
+        return first_in_the_way(self.counted(back), count, back)
+
+    def go(self, count: int, back: datetime) -> None:
+        """Somebody is given so many devices past them."""
+        counted = [*self.counted(back)]
+        go_past(counted, count, back)
+        if all(waits.start < back for waits in counted):
+            self._take(count, back)

@@ -12,6 +12,7 @@ import math
 from bisect import insort
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from bot.domain import backfill
@@ -22,10 +23,8 @@ from bot.service.replay.policies import Rules
 from bot.service.replay.use import Use
 from bot.service.replay.windows import Windows
 
-# The product's own. They only compare times, so seconds do as well as instants.
-SHADOW: Any = backfill.shadow
-IN_THE_WAY: Any = backfill.first_in_the_way
-GO_PAST: Any = backfill.go_past
+# The product's own. It only compares times, so seconds do as well as instants.
+WAITING: Any = backfill.Waiting
 
 
 class What(IntEnum):
@@ -137,25 +136,33 @@ class Play:
     def _turns(self, now: float, free: int, held: Iterable[Held]) -> list[Ask]:
         """Whose turn it is, in order, if so many cards are free and others are held."""
         given: list[Ask] = []
-        shadows: list[Any] = []
+        waiting: Any = None
         for _, _, ask in self._line:
             if not free:
                 break
-            if (shadows and ask.count > free) or ask.number in self._resting or not self._may_be_asked(ask, now):
+            if ask.number in self._resting or not self._may_be_asked(ask, now):
                 continue
-            if ask.count > free:
-                if not self._rules.passes:
-                    break
-                shadows.append(self._shadow(ask, now, free, held, given))
+            if ask.count > free and not self._rules.passes:
+                break
+            back = self._windows.surely(ask, now) if ask.count <= free and waiting is not None else now
+            if ask.count > free or (waiting is not None and waiting.in_the_way(ask.count, back) is not None):
+                waiting = waiting or self._counted(now, free, held, given)
+                waiting.wait(ask.number, ask.count, now, partial(self._windows.back, ask))
                 continue
-            if shadows:
-                back = self._windows.surely(ask, now)
-                if IN_THE_WAY(shadows, ask.count, back) is not None:
-                    continue
-                GO_PAST(shadows, ask.count, back)
+            if waiting is not None:
+                waiting.go(ask.count, back)
             given.append(ask)
             free -= ask.count
         return given
+
+    def _counted(self, now: float, free: int, held: Iterable[Held], given: Iterable[Ask]) -> Any:
+        """What those count on who have to wait, by what was given before them."""
+        dues = [now] * free
+        for one in held:
+            dues += [max(one.due if one.out is None else one.out, now)] * one.ask.count
+        for other in given:
+            dues += [self._windows.back(other, now)] * other.count
+        return WAITING(dues)
 
     def _may_be_asked(self, ask: Ask, now: float) -> bool:
         """Whether its turn can come now; else it is looked again when it can."""
@@ -163,15 +170,6 @@ class Play:
         if may > now:
             self._look(may)
         return may <= now
-
-    def _shadow(self, ask: Ask, now: float, free: int, held: Iterable[Held], given: Iterable[Ask]) -> Any:
-        """What the first counts on who has to wait."""
-        dues = [now] * free
-        for one in held:
-            dues += [max(one.due if one.out is None else one.out, now)] * one.ask.count
-        for other in given:
-            dues += [self._windows.due(now + other.length)] * other.count
-        return SHADOW(ask.number, ask.count, sorted(dues), now)
 
     def _turn(self, ask: Ask, now: float) -> None:
         """It leaves the line with its cards; or they are kept while it says nothing, and then it rests."""

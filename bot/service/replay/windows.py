@@ -54,6 +54,10 @@ class Windows(Protocol):
         """When cards are due to be out whose time ends then."""
         ...
 
+    def back(self, ask: Ask, start: float) -> float:
+        """When cards are due back that somebody takes then, for their whole time."""
+        ...
+
     def surely(self, ask: Ask, now: float) -> float:
         """When cards are surely back that are given now, for their whole time."""
         ...
@@ -84,8 +88,11 @@ class AnyTime:
     def due(self, end: float) -> float:
         return end
 
+    def back(self, ask: Ask, start: float) -> float:
+        return self.due(start + ask.length)
+
     def surely(self, ask: Ask, now: float) -> float:
-        return now + ask.length
+        return self.due(now + ask.length)
 
 
 class Whole(AnyTime):
@@ -102,9 +109,6 @@ class Whole(AnyTime):
 
     def due(self, end: float) -> float:
         return self.opens(end)
-
-    def surely(self, ask: Ask, now: float) -> float:
-        return self.opens(now + ask.length)
 
 
 class Demand(AnyTime):
@@ -147,6 +151,9 @@ class Demand(AnyTime):
 
     def due(self, end: float) -> float:
         return end + self._cycle
+
+    def back(self, ask: Ask, start: float) -> float:
+        return self.due(start + self._cycle + ask.length)
 
     def surely(self, ask: Ask, now: float) -> float:
         """Its answer, its restart, its time, and the end of the first night after that."""
