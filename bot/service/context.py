@@ -54,7 +54,7 @@ from bot.domain.promises import Promises
 from bot.domain.sight import Sight
 from bot.domain.times import Which
 from bot.domain.visible import visible
-from bot.service.ports import People
+from bot.service.ports import Archive, People
 from bot.service.recording import books_of
 from bot.service.verbs import Verbs
 from bot.service.words import Scene
@@ -95,6 +95,7 @@ class Context:
     text: str  # after the verb
     whole: str  # the line as it was said, to be repeated by a button
     verbs: Verbs  # all of them, for the help
+    archive: Archive  # what is kept beyond the books; for verbs that only read
     met: Mapping[PersonId, Person] = field(default_factory=dict)  # everybody who was met
     tokens: dict[MachineId, str] = field(default_factory=dict)  # digests of new tokens, kept after the commit
 

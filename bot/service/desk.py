@@ -137,6 +137,7 @@ class Desk:
             text=rest,
             whole=text or verb.words[0],
             verbs=self._verbs,
+            archive=self._store,
             met=beside.persons,
         )
 

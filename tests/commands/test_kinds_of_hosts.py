@@ -100,6 +100,7 @@ class Site:
             rest,
             text,
             VERBS,
+            None,  # type: ignore[arg-type]  # nothing here asks for the past
         )
         try:
             return verb.run(ctx)
