@@ -7,7 +7,7 @@ sentence for each. This module must not decide anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.model import PersonId
@@ -49,3 +49,13 @@ class Verdict:
     most: int = 0  # CAP, TEAM_CAP: how many it may have while others wait
     has: int = 0  # CAP, TEAM_CAP: how many they have
     fact: str = ""  # no rule would help: why, in words ("vm-r is a template")
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What the same person would be given now, if they asked otherwise. Nothing set: nothing would."""
+
+    lasting: timedelta | None = None  # for so long, whole hours: surely back in time
+    count: int = 0  # so many instead of all
+    partly: bool = False  # … by accepting fewer
+    spare: bool = False  # as long as nobody else wants it

@@ -35,11 +35,13 @@ from bot.domain.occurrences import next_window
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.visible import visible
-from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, Said, Show, Span, When
+from bot.service.ports import Bold, Button, Code, HoursPicture, LineOf, Name, Reply, Said, Show, Span, When
 from bot.service.words.kinds import attributive, counted, size_words
 
 if TYPE_CHECKING:
+    from bot.domain.planner import Left
     from bot.domain.promises import Promise
+    from bot.domain.rules import Instead, Verdict
 
 Part = Span | Sequence["Part"] | None
 """What a line is made of: spans, groups of spans, or nothing."""
@@ -68,6 +70,11 @@ class Scene:
     seen: Seen | None = None  # the last look; None: the bot has not seen the world yet
     promises: Mapping[int, Promise] = field(default_factory=dict)  # request number -> waiting time
     readings: Mapping[MachineId, Reading] = field(default_factory=dict)  # the latest word of each guest
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)  # request number -> what the decision says of it
+    instead: Mapping[int, Instead] = field(default_factory=dict)  # request number -> what would be given now
+    left: Mapping[int, Left] = field(
+        default_factory=dict
+    )  # request number -> the first rule in its way, in one pass for all
 
 
 # ---- lines ---------------------------------------------------------------------------------------------------------
@@ -113,13 +120,15 @@ def head(*parts: Part) -> LineOf:
     return tuple(out)
 
 
-def say(*lines: LineOf | None, buttons: Iterable[Button | None] = (), ok: bool = True) -> Reply:
+def say(
+    *lines: LineOf | None, buttons: Iterable[Button | None] = (), ok: bool = True, picture: HoursPicture | None = None
+) -> Reply:
     """A message; empty lines fall out, at most three buttons stay (the first three, no command twice)."""
     kept: list[Button] = []
     for button in buttons:
         if button is not None and all(button.says != b.says for b in kept):
             kept.append(button)
-    return Reply(tuple(line for line in lines if line), tuple(kept[:3]), ok)
+    return Reply(tuple(line for line in lines if line), tuple(kept[:3]), ok, picture)
 
 
 def no(*lines: LineOf | None, buttons: Iterable[Button | None] = ()) -> Reply:

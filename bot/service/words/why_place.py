@@ -10,11 +10,13 @@ from bot.domain.model import (
     RestWhy,
 )
 from bot.domain.queue import line, line_of, place
+from bot.domain.rules import Instead, Rule, Verdict
 from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words.answers import (
     agreed_for,
     agreed_when,
     asked_buttons,
+    far_off,
     is_off,
     promise_line,
     restart_buttons,
@@ -29,8 +31,6 @@ from bot.service.words.common import (
     Scene,
     because,
     button,
-    card_s,
-    command,
     head,
     label_ref,
     listed,
@@ -41,7 +41,7 @@ from bot.service.words.common import (
     say,
     wanted,
 )
-from bot.service.words.why_lease import capital
+from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line
 
 
 def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
@@ -55,22 +55,57 @@ def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
             ln("Asked ", When(request.asked), ", by ", Name(request.person), "."),
             buttons=(MINE,),
         )
-    first = _order(scene, request, reader, at)
-    machine = scene.books.machines.get(request.machine)
+    machine, promise = scene.books.machines.get(request.machine), scene.promises.get(request.number)
+    told = _told(scene, request, reader)
     return say(
-        first,
+        _order(scene, request, reader, at),
         because(request.because, "For: "),
-        _turn_line(scene, request, mine),
-        promise_line(scene.promises.get(request.number), reader) if request.rest is None else None,
-        worst_line(scene.promises.get(request.number)) if request.rest is None else None,
-        too_late_line(scene, request, scene.promises.get(request.number)) if mine else None,
-        ln(f"{request.count} {card_s(2, request.kind)} together: nobody passes while they are gathered.")
-        if request.count > 1
-        else None,
+        *_turn_lines(scene, request, told),
+        *_times(scene, request, told),
+        worst_line(promise) if request.rest is None and far_off(promise, scene.now) else None,
+        too_late_line(scene, request, promise) if mine else None,
+        _several_line(request, told),
         None if _stranded(request) else _window_line(scene, request, machine),
         *standing_still(scene),
-        buttons=_request_buttons(scene, request, machine) if mine else (QUEUE, MINE),
+        buttons=_request_buttons(scene, request, machine, told) if mine else (QUEUE, MINE),
     )
+
+
+def _told(scene: Scene, request: Request, reader: PersonId) -> Told:
+    """What the decision says of it; where that is not known (nothing was seen yet), what its rest says."""
+    unknown = Verdict(request.number, served=request.rest is None, rules=frozenset({Rule.RESTS}))
+    verdict = scene.verdicts.get(request.number, unknown)
+    left = scene.left.get(request.number)
+    other = scene.instead.get(request.number, Instead())
+    return Told(scene, request, verdict, other, reader, left.rule if left is not None else None)
+
+
+def _turn_lines(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
+    """It is its turn; or the rules for which it is not."""
+    if request.state is RequestState.OFFERED and request.offer is not None:
+        is_ = "is" if request.count == 1 else "are"
+        whose = "your turn" if told.mine else "their turn"
+        offered = f": {wanted(request)} {is_} offered, answer by "
+        return [ln("It is ", whose, offered, When(request.offer.accept_by), ".")]
+    held = _hindered(request) if request.rest is None else None
+    return [held] if held is not None else [*rule_lines(told)]
+
+
+def _times(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
+    """Likely and at the latest; the fact behind them where no rule told it."""
+    if request.rest is not None:
+        return []
+    promise = scene.promises.get(request.number)
+    by_rule = not told.verdict.served and promise is not None and promise.likely is not None
+    return [times_line(promise) if by_rule else promise_line(promise, told.reader)]
+
+
+def _several_line(request: Request, told: Told) -> LineOf | None:
+    """What those behind may do while several are gathered."""
+    waits = request.state is RequestState.QUEUED and request.rest is None and not told.verdict.served
+    if request.count == 1 or request.partly or not waits:
+        return None
+    return ln("While they are gathered, others go first only if they are surely back before that.")
 
 
 def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
@@ -88,8 +123,20 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
     return head(
         [who, f" {are} {place_word(at)}", number, ": "],
         listed(_asked_at(r, request, reader) for r in ahead[-2:]),
-        [more, ", ", own, " ", When(request.asked), ". Nothing else counts here."],
+        [
+            more,
+            ", ",
+            own,
+            " ",
+            When(request.asked),
+            "." if _shifted(request, *ahead[-2:]) else ". Nothing else counts here.",
+        ],
     )
+
+
+def _shifted(*requests: Request) -> bool:
+    """Whether something else than the time of asking counts for a place."""
+    return any(r.shifts for r in requests)
 
 
 def _asked_at(request: Request, behind: Request, reader: PersonId) -> list[Part]:
@@ -104,60 +151,6 @@ def _asked_at(request: Request, behind: Request, reader: PersonId) -> list[Part]
 def _stranded(request: Request) -> bool:
     """Whether it waits for another machine to be named."""
     return request.rest is not None and request.rest.why is RestWhy.MACHINE
-
-
-def _turn_line(scene: Scene, request: Request, mine: bool) -> LineOf | None:
-    who: Part = "you" if mine else Name(request.person)
-    if request.state is RequestState.OFFERED and request.offer is not None:
-        return ln(
-            "It is ",
-            "your turn" if mine else "their turn",
-            f": {wanted(request)} {'is' if request.count == 1 else 'are'} offered, answer by ",
-            When(request.offer.accept_by),
-            ".",
-        )
-    rest = request.rest
-    if rest is None:
-        return _hindered(request)
-    until: list[Part] = [" until ", When(rest.until)] if rest.until is not None else []
-    match rest.why:
-        case RestWhy.PASSED:
-            return ln(
-                capital(who),
-                " passed the last offer, so I do not ask again",
-                until,
-                f" unless another {card_s(1, request.kind)} comes up. The place is kept.",
-            )
-        case RestWhy.SILENT:
-            return ln(
-                "The last offer was not answered, so I do not ask again",
-                until,
-                f" unless another {card_s(1, request.kind)} comes up. The place is kept.",
-            )
-        case RestWhy.STILL_WANTED:
-            return ln(
-                "Two offers were not answered, so I asked whether it is still wanted. Without an answer it leaves the line",
-                [" ", When(rest.until)] if rest.until else None,
-                ".",
-            )
-        case RestWhy.HINDERED:
-            why = (
-                request.hindrance.why
-                if request.hindrance is not None
-                else "its machine cannot be read, or its host is away"
-            )
-            return ln(
-                "Nothing can be given to it just now: ",
-                said(why, 160),
-                ". So others go first. The place is kept, and its turn comes as soon as that is over.",
-            )
-        case RestWhy.MACHINE:
-            how = command(scene.policy, f"request {request.count} on MACHINE")
-            return ln("Its machine is gone or has another owner; it waits", until, " for another one: ", how, ".")
-        case RestWhy.NO_WINDOW:
-            return ln(
-                f"{wanted(request)} {'was' if request.count == 1 else 'were'} free for a day and the machine could not restart, so the turn went on. A restart time is waited for."
-            )
 
 
 def _hindered(request: Request) -> LineOf | None:
@@ -187,10 +180,14 @@ def _window_line(scene: Scene, request: Request, machine: Machine | None) -> Lin
     )
 
 
-def _request_buttons(scene: Scene, request: Request, machine: Machine | None) -> tuple[Button, ...]:
+def _request_buttons(scene: Scene, request: Request, machine: Machine | None, told: Told) -> tuple[Button | None, ...]:
     if request.state is RequestState.OFFERED:
         return asked_buttons(scene, request, machine, None, None)
     leave = button("Leave the line", f"release #{request.number}")
     if agreed_for(scene, request) is not None or is_off(scene, request) or _stranded(request):
-        return (QUEUE, leave)
-    return (*restart_buttons(scene, machine, scene.promises.get(request.number), str(request.number))[:2], leave)
+        return (instead_button(told), QUEUE, leave)
+    return (
+        instead_button(told),
+        *restart_buttons(scene, machine, scene.promises.get(request.number), str(request.number))[:2],
+        leave,
+    )
