@@ -1,6 +1,8 @@
-"""request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00] [restart now / tonight / any time today / ask] [because …]: ask for a card
+"""request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00] [from thu 14:00] [before 17:00] [restart now / tonight / any time today / ask] [partly] [urgent / spare] [because …]: ask for a card
 
-Said again for the same machine and kind, it changes the waiting request. Only a round gives a card.
+`from` books it for then, `before` leaves the line then. `partly`: fewer are better than none. `urgent`: earlier in line, with a reason, once in a
+while; `spare`: later, and only while nobody else wants it. Said again for the same machine and kind, it changes the waiting request. Only a
+round gives a card.
 """
 
 from __future__ import annotations
@@ -8,8 +10,8 @@ from __future__ import annotations
 import re
 
 from bot.domain import queue
-from bot.domain.errors import BadCount, NotPossible, TooLong
-from bot.domain.grammar import Heard, split_because
+from bot.domain.errors import BadCount, NotThen, ReasonWanted, TooLong
+from bot.domain.grammar import Heard
 from bot.domain.model import Length
 from bot.domain.queue import Wanted
 from bot.service import kinds, words
@@ -27,25 +29,20 @@ EXAMPLES = (
     ("request 1 8gb", "a part of a card, where vGPUs of 8 GB are offered"),
     ("request 1 for 8h restart any time today", "your machine may restart for it today"),
     ("request 1 restart ask because my paper", "you are asked before it restarts; the reason is public"),
+    ("request 1 from thu 14:00 until 18:00", "booked for then"),
+    ("request 1 before 17:00", "if none came by then, you leave the line"),
+    ("request 2 partly", "one is better than none"),
+    ("request 1 urgent because a deadline", "earlier in line, once in a while; the reason is public"),
+    ("request 2 spare", "only while nobody else wants them"),
 )
 
-NOT_YET = {
-    "partly": "not possible yet: all cards of a request come together; ask for fewer, or twice",
-    "urgent": "not possible yet: the order is first come, first served",
-    "spare": "not possible yet: the order is first come, first served",
-}
-"""Words that are understood, and what to do without them."""
-
-AHEAD = re.compile(r"(?<!restart )\b(from|before)\b", re.IGNORECASE)
-"""Words of a booking, which a restart's time may have too."""
-
 HINT = "request 1 on vm-r until fri 18:00 restart tonight because …"
-TAKES = Takes(count=True, length=True, window=True, flags=frozenset(NOT_YET))
+TAKES = Takes(count=True, length=True, window=True, flags=frozenset({"partly", "urgent", "spare"}))
 
 
 def run(ctx: Context) -> Reply:
     """Queue it, and answer with the place, the times and the question about the restart."""
-    heard = _understand(ctx, ctx.hear())
+    heard = _understand(ctx, ctx.hear(books=True))
     machine = kinds.machine_for(ctx, heard)  # what is impossible is refused before any question
     kind = kinds.kind_for(ctx, heard, machine)
     # A request whose machine is gone goes on for the one that is named now, and for as many cards as before.
@@ -58,24 +55,29 @@ def run(ctx: Context) -> Reply:
         heard.because,
         heard.window,
         counted=heard.count is not None,
+        urgent="urgent" in heard.flags,
+        spare="spare" in heard.flags,
+        partly="partly" in heard.flags,
+        start=heard.start,
+        before=heard.before,
     )
     try:
         asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)
     except TooLong as no:
         no.facts["said"] = heard.length_said
         raise
+    except NotThen as no:
+        said = {"from": heard.start_said, "before": heard.before_said, "until": heard.length_said}
+        no.facts["said"] = said[str(no.facts["word"])]
+        raise
+    except ReasonWanted as no:
+        no.facts["command"] = ctx.whole
+        raise
     return words.requested(ctx.scene(), asked)
 
 
 def _understand(ctx: Context, heard: Heard) -> Heard:
     """The line with its kind as the machine's host understands it; what is left over is refused by what it was probably meant to be."""
-    for flag, why in NOT_YET.items():
-        if flag in heard.flags:
-            raise NotPossible(what=f"request … {flag}", why=why)
-    ahead = AHEAD.search(split_because(ctx.text)[0])
-    if ahead and (heard.window is not None or any(word.lower() == ahead.group(1).lower() for word in heard.rest)):
-        why = "booking ahead is not possible yet; a restart at that time is: request 1 restart today 14:00-18:00"
-        raise NotPossible(what=f"request … {ahead.group(1)}", why=why)
     for word in heard.rest:
         if re.fullmatch(r"[-+]?\d+([.,]\d+)?", word):
             raise BadCount(text=word, most=len(ctx.draft.cards))

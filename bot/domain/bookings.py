@@ -1,14 +1,16 @@
 """The words of a booking: from when something is wanted, and until when somebody waits for it.
 
-Called by the grammar and by ``times``, before anybody asks what time it is. It knows no clock, no zone and no policy.
+Called by the grammar and by ``times``. It reads words alone; what instants they are, ``times`` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, time
 
 from bot.domain import phrases
-from bot.domain.shapes import DayKind, Moment, read_span
+from bot.domain.hours import local, wall
+from bot.domain.shapes import DayKind, Moment, Phrase, Shape, read_span
 from bot.domain.spoken import clock_words
 
 LEADS = frozenset({"from", "before"})
@@ -41,3 +43,21 @@ def edges(words: Sequence[str]) -> tuple[str, str]:
     if span is None:
         return " ".join(words), ""
     return " ".join([*words[:-1], clock_words(span[0])]), f"until {clock_words(span[1])}"
+
+
+SOME_DAY = frozenset({DayKind.TODAY, DayKind.TONIGHT})
+"""Days that are meant by where one stands."""
+
+
+def goes_along(phrase: Phrase) -> bool:
+    """Whether a restart time that is named with a booking is one of the day on which that begins: no other day was said."""
+    begins = phrase.start
+    if begins is None or begins.fixed is not None or begins.after is not None:
+        return False
+    return begins.day is None or begins.day.kind in SOME_DAY
+
+
+def reference(phrase: Phrase, now: datetime, start: datetime, zone: str) -> datetime:
+    """From where such a time is read: `today` and `tonight` from the start on, an hour from the beginning of its day (it may be a little before)."""
+    whole = phrase.shape is Shape.DAY
+    return start if whole else max(now, wall(local(start, zone).date(), time(0), zone))

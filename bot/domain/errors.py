@@ -82,6 +82,18 @@ class OverCap(Refusal):
     """Over a limit; facts: limit, have, what."""
 
 
+class Contrary(Refusal):
+    """Two words that say the opposite of each other; facts: one, other."""
+
+
+class UrgentSoon(Refusal):
+    """Urgent was said not long ago; facts: again (when it may be said), every (how often, in words)."""
+
+
+class NotThen(Refusal):
+    """A time of a booking that cannot be; facts: word (from, before, until), why, said (of the line), instead (words that work)."""
+
+
 class UnknownThing(Refusal):
     """No such request, lease, card or move; facts: what, text, known."""
 
@@ -95,7 +107,8 @@ class InThePast(Refusal):
 
 
 class TooLong(Refusal):
-    """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed); or said (of the line) and instead."""
+    """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed); or said (of the line) and instead; who
+    (comes next, if it is for their sake)."""
 
 
 class NoLonger(Refusal):
@@ -120,6 +133,11 @@ class Promised(Refusal):
 
 class AdminsOnly(Refusal):
     """Only admins may; facts: admins."""
+
+
+class AskedAlready(Refusal):
+    """The same holder was asked by the same person not long ago; facts: who, slots, when (it was asked), again (from then on it works), answer
+    (a word of asked.ANSWERS; "" none yet), until (of the answer), end (until when it is theirs)."""
 
 
 class ReasonWanted(Refusal):

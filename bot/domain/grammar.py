@@ -90,6 +90,8 @@ class Heard:
     rest: tuple[str, ...] = ()  # what was not understood, in order, as typed
     start: datetime | None = None  # booked: `from thu 14:00`
     before: datetime | None = None  # not wanted any more then: `before 17:00`
+    start_said: str = field(default="", compare=False)  # words of the start, as typed, with `from`
+    before_said: str = field(default="", compare=False)  # likewise, with `before`
     length_said: str = field(default="", compare=False)  # words of the length, with `for` or `until` if that was said
 
     def refs_of(self, *kinds: RefKind) -> tuple[Ref, ...]:
@@ -177,7 +179,7 @@ def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -
         start = read_start(ear.edges["from"], now, zone, policy) if "from" in ear.edges else None
         before = read_before(ear.edges["before"], now, zone, policy) if "before" in ear.edges else None
         length = read_length(ear.length, now, zone, policy, start) if ear.length else None
-        window = window_of(ear.window[0], ear.window[1], now, zone, policy) if ear.window else None
+        window = window_of(*ear.window, now, zone, policy, start) if ear.window else None
     except InThePast:
         if not ear.rest:
             raise
@@ -194,6 +196,8 @@ def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -
         rest=tuple(ear.rest),
         start=start,
         before=before,
+        start_said=ear.edges_said.get("from", ""),
+        before_said=ear.edges_said.get("before", ""),
     )
 
 
@@ -233,7 +237,8 @@ class _Ear:
         self.length: str = ""
         self.length_said: str = ""
         self.window: tuple[Phrase, str] | None = None
-        self.edges: dict[str, str] = {}  # `from` and `before` with the words of their times
+        self.edges: dict[str, str] = {}  # `from` and `before` with the words of their times …
+        self.edges_said: dict[str, str] = {}  # … and all of that as typed
         self.refs: list[Ref] = []
         self.flags: set[str] = set()
         self.rest: list[str] = []
@@ -322,12 +327,15 @@ class _Ear:
             return True
         run = self._run(at, bookings.clock if day else bookings.edge)
         if not run:
-            raise Unclear(text=self._shown(self.at, 5), hint=hints.until_hint(self.low[at:], f"{lead} "))
+            lasting = self._run(at, duration)  # before 2h
+            ahead = f"{lead} in {' '.join(self.low[at : at + lasting])}" if lasting else ""
+            raise Unclear(text=self._shown(self.at, 5), hint=ahead or hints.until_hint(self.low[at:], f"{lead} "))
         said, until = bookings.edges(split(" ".join([*self.low[self.at : self.at + day], *self.low[at : at + run]])))
         if self.edges.setdefault(lead, f"{lead} {said}") != f"{lead} {said}":
             raise Unclear(
                 text=self._shown(0, len(self.words)), hint=f"one of the two: {self.edges[lead]}, or {lead} {said}"
             )
+        self.edges_said[lead] = self._shown(self.at, at + run - self.at)
         self.at = at + run
         if until:
             self._take_until(until)

@@ -155,6 +155,7 @@ REQUEST: Table = {
     (R.OFFERED, On.SLOT_ASIDE): (R.OFFERED, R.QUEUED),
     (R.OFFERED, On.LEFT_LINE): (R.WITHDRAWN,),
     (R.QUEUED, On.BEFORE_PASSED): (R.WITHDRAWN,),
+    (R.OFFERED, On.BEFORE_PASSED): (R.WITHDRAWN,),
     (R.QUEUED, On.UNTIL_PASSED): (R.WITHDRAWN,),
     (R.OFFERED, On.UNTIL_PASSED): (R.WITHDRAWN,),
     (R.QUEUED, On.UNWANTED): (R.WITHDRAWN,),
@@ -171,6 +172,7 @@ LEASE: Table = {
     (None, On.ADOPT): (L.ACTIVE,),
     (None, On.RELEASE): (L.RETURNING,),  # a part split off
     (None, On.FORCE): (L.RETURNING,),  # a part that an admin takes back
+    (None, On.END): (L.RETURNING,),  # the spare ones of several
     (None, On.TAKE_BACK): (L.RETURNING,),  # the quiet ones of several
     (None, On.BROKEN): (L.RETURNING,),  # a part with a broken card
     (None, On.SOME_LOST): (L.FAILED,),  # a part whose devices are gone

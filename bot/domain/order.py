@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from math import fsum
 from typing import TYPE_CHECKING
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import (
+    Books,
     Card,
     Lease,
     LeaseState,
@@ -42,13 +44,16 @@ STEP = timedelta(minutes=5)
 BLIND = timedelta(minutes=15)
 """A longer stretch without a charge is not charged: the bot was away, or nobody waited meanwhile."""
 
+TINY = 1e-6
+"""Of a minute: what sums of fractions are wrong by at most."""
+
 LEAST = 1 / 60
 """Hours of devices: less than that of long ago is nothing."""
 
 
 def team_of(policy: Policy, person: Person) -> Team | None:
     """The team of somebody, by id or user name; None: they are in none."""
-    names = {person.id, person.user_name or person.name}
+    names = {person.id, (person.user_name or person.name).lower()}
     return next((team for team in policy.teams if names & team.members), None)
 
 
@@ -87,13 +92,13 @@ def said(wanted: Wanted, policy: Policy) -> tuple[Shift, ...]:
     return urgent + spare
 
 
-def urgent_again(draft: Draft, person: PersonId, policy: Policy) -> datetime | None:
+def urgent_again(books: Books | Draft, person: PersonId, policy: Policy, now: datetime) -> datetime | None:
     """When somebody may ask urgently again; None: now."""
-    account = draft.accounts.get(person)
+    account = books.accounts.get(person)
     if account is None or account.urgent is None:
         return None
     again = account.urgent + policy.urgent_every
-    return again if again > draft.now else None
+    return again if again > now else None
 
 
 def note_urgent(draft: Draft, person: PersonId) -> None:
@@ -132,7 +137,7 @@ def handicap(used: float, even: float, policy: Policy) -> timedelta:
 
 
 def _more(used: float, even: float) -> timedelta:
-    return max(timedelta(minutes=int((used - even) * 60)), timedelta(0))
+    return max(timedelta(minutes=int((used - even) * 60 + TINY)), timedelta(0))
 
 
 def used_lately(draft: Draft, person: Person, policy: Policy) -> float:
@@ -144,7 +149,7 @@ def even_share(draft: Draft, person: Person, policy: Policy) -> float:
     """The mean of the same over all who used any or wait, the person among them."""
     used = {id for id, account in draft.accounts.items() if lately(account, draft.now, policy) >= LEAST}
     who = used | {r.person for r in _in_line(draft)} | {person.id}
-    return sum(_of(draft, id, person, policy) for id in who) / len(who)
+    return fsum(_of(draft, id, person, policy) for id in who) / len(who)  # the same in whatever order
 
 
 def _of(draft: Draft, id: PersonId, asker: Person, policy: Policy) -> float:

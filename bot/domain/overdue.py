@@ -1,4 +1,4 @@
-"""What was wanted until a time that has passed before it was ever there: it leaves the line, and its person is told.
+"""What was wanted until, or only before, a time that has passed before it was ever there: it leaves the line, and its person is told.
 
 Called by ``decide`` once a round, before turns are given. Only what has no power cycle yet is taken out; a card that is on its way comes, with
 the usual length instead. It grants nothing and asks nobody.
@@ -22,9 +22,15 @@ from bot.domain.spoken import instant_words
 def settle(draft: Draft, people: Mapping[PersonId, Person], policy: Policy) -> None:
     """Take out whoever waits, was offered a card or has one reserved, past the time that was named."""
     for request in line(draft):
+        if request.terms.length.until is None and request.before is None:
+            continue
         if passed(request.terms.length, draft.now):
             leave(draft, request, WHY)
             over = step(draft, request, On.UNTIL_PASSED, why=WHY, offer=None, rest=None)
+            _tell(draft, over, people, policy)
+        elif request.before is not None and request.before <= draft.now:
+            leave(draft, request, WHY_BEFORE)
+            over = step(draft, request, On.BEFORE_PASSED, why=WHY_BEFORE, offer=None, rest=None)
             _tell(draft, over, people, policy)
     for lease in list(draft.leases.values()):
         if lease.state is LeaseState.RESERVED and passed(lease.terms.length, draft.now):
@@ -37,6 +43,9 @@ def settle(draft: Draft, people: Mapping[PersonId, Person], policy: Policy) -> N
 WHY = "the time until which it was wanted has passed"
 """For the ledger."""
 
+WHY_BEFORE = "the time before which it was wanted has passed"
+"""Likewise."""
+
 
 def passed(length: Length, now: datetime) -> bool:
     """Whether a length ends at a named time that has come."""
@@ -45,6 +54,10 @@ def passed(length: Length, now: datetime) -> bool:
 
 def _tell(draft: Draft, thing: Request | Lease, people: Mapping[PersonId, Person], policy: Policy) -> None:
     person, until = people.get(thing.person), thing.terms.length.until
+    if isinstance(thing, Request) and not passed(thing.terms.length, draft.now):
+        until, word = thing.before, "before"
+    else:
+        word = "until"
     assert until is not None, "only a named time passes"
     zone = person.zone if person is not None else policy.zone
     draft.tell(
@@ -53,6 +66,6 @@ def _tell(draft: Draft, thing: Request | Lease, people: Mapping[PersonId, Person
             thing.person,
             request=thing if isinstance(thing, Request) else None,
             machine=draft.machines.get(thing.machine),
-            reason=f"you wanted it until {instant_words(until, zone, draft.now)}, and no card was there by then",
+            reason=f"you wanted it {word} {instant_words(until, zone, draft.now)}, and no card was there by then",
         )
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Protocol
 
-from bot.domain import hours, order, windows
+from bot.domain import admit, hours, order, windows
 from bot.domain.draft import Draft
-from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooLong, TooMany, UnknownKind
+from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     Card,
@@ -37,7 +37,6 @@ from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.shelves import Line, S
 from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of, parts, rivals
-from bot.domain.spoken import limit_words
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
 from bot.domain.waiting import Shift, ShiftWhy
@@ -127,18 +126,13 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     if person.id not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
     kind = pick_kind(draft, wanted.kind, wanted.count)
-    length = wanted.length.lasting or (wanted.length.until and wanted.length.until - draft.now) or timedelta(0)
-    if length > policy.longest_in_all:
-        limit = limit_words(policy.longest_in_all)
-        raise TooLong(limit=limit, text=limit_words(length), instead=f"for {limit}")
-    if length > policy.longest and contended(draft, kind, wanted.machine):
-        limit = limit_words(policy.longest)
-        raise TooLong(limit=f"{limit} while others wait", text=limit_words(length), instead=f"for {limit}")
-    waiting = [r for r in line(draft) if r.machine == wanted.machine and r.kind == kind]
-    if waiting:
-        return _again(draft, person, waiting[0], wanted, policy)
+    waiting = next((r for r in line(draft) if r.machine == wanted.machine and r.kind == kind), None)
     mine = [r for r in line(draft) if r.person == person.id]
     stranded = lost_machine(mine, kind)
+    admit.length(draft, wanted, policy, waiting or stranded, contended=contended(draft, kind, wanted.machine))
+    admit.words(draft, person, wanted, policy, waiting or stranded)
+    if waiting is not None:
+        return _again(draft, person, waiting, wanted, policy)
     if stranded is not None:
         return _elsewhere(draft, person, stranded, machine, wanted, policy)
     if len(mine) >= policy.queued_a_person:
@@ -175,7 +169,7 @@ def _shifts(draft: Draft, person: Person, wanted: Wanted, policy: Policy, lost: 
     else:
         had = {s.why for s in lost.shifts}
         found = (*lost.shifts, *(s for s in order.said(wanted, policy) if s.why not in had))
-    if wanted.urgent:
+    if wanted.urgent and not (lost is not None and lost.urgent):
         order.note_urgent(draft, person.id)
     return found
 
@@ -240,6 +234,8 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
     if wanted.window is not None:
         changed = replace(changed, ask_first=wanted.window.which is Which.ASK)
     changed = replace(changed, **_said(draft, person, old, wanted, policy, changed.terms))
+    if changed.partly != old.partly or changed.urgent != old.urgent:
+        changed = wake(changed)
     if changed == old and wanted.window is None:
         raise Already(number=old.number, count=old.count, kind=old.kind)
     if wanted.window is not None:

@@ -169,9 +169,20 @@ def read_instant(text: str, now: datetime, zone: str, policy: Policy) -> datetim
     return _Reader(text, now, zone, policy).instant(found)
 
 
-def window_of(phrase: Phrase, text: str, now: datetime, zone: str, policy: Policy) -> WindowWish:
-    """The window that an understood phrase means now. Raises Unclear, or InThePast with what would work."""
-    wish = _Reader(text, now, zone, policy).wish(phrase)
+def window_of(
+    phrase: Phrase, text: str, now: datetime, zone: str, policy: Policy, start: datetime | None = None
+) -> WindowWish:
+    """The window that an understood phrase means now. Raises Unclear, or InThePast with what would work.
+
+    :param start: it goes with a booking for then, so `today`, `tonight` and a bare hour are those of that day
+    """
+    reader = _Reader(text, now, zone, policy)
+    if start is None or not bookings.goes_along(phrase):
+        wish = reader.wish(phrase)
+    else:
+        wish = _Reader(text, bookings.reference(phrase, now, start, zone), zone, policy).wish(phrase)
+        if wish.start is not None and wish.end is not None:
+            wish = replace(wish, which=Which.AT, echo=reader.shown(wish.start, wish.end))
     return replace(
         wish,
         hard=phrase.hard,
@@ -325,7 +336,7 @@ class _Reader:
         start = max(start, self.now)
         if start >= end or end - start > LONGEST_WINDOW:  # an hour that a clock change takes away, or weeks
             raise Unclear(text=self.text, hint=WINDOW_HINT)
-        return WindowWish(Which.AT, start, end, echo=self._echo(shown, end))
+        return WindowWish(Which.AT, start, end, echo=self.shown(shown, end))
 
     def _bounds(self, phrase: Phrase, start: Moment) -> tuple[datetime, datetime]:
         """From when to when, not yet cut off at now."""
@@ -400,7 +411,7 @@ class _Reader:
             return f"tomorrow {clock_words(phrase.begin)}-{clock_words(phrase.finish)}"
         return WINDOW_HINT
 
-    def _echo(self, start: datetime, end: datetime) -> str:
+    def shown(self, start: datetime, end: datetime) -> str:
         """`today 18:00-22:00`, `any time tomorrow`, `fri 4 dec 18:00 to sun 6 dec 06:00`.
 
         Where a clock change makes the wall time ambiguous: `sun 25 oct 02:00 for 1 h`, or the start with its offset.

@@ -46,11 +46,26 @@ def test_a_word_of_no_use_here_is_refused(house: House, line: str, unclear: str)
     assert house.books == before
 
 
-@pytest.mark.parametrize("line", ["request 1 before 2h", "request 1 from 3d", "request 1 from 14:00 for 8h"])
-def test_booking_ahead_is_said_to_be_not_possible_yet(house: House, line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "works"),
+    [
+        ("request 1 before 2h", "before in 2h"),
+        ("request 1 from 3d", "from in 3d"),
+        ("request 1 from vm-r", "from fri 18:00"),
+    ],
+)
+def test_a_booking_for_no_time_is_refused_with_one(house: House, line: str, works: str) -> None:
     reply = house.say("bob", line)
-    assert not reply.ok and "booking ahead is not possible yet" in text_of(reply)
+    assert not reply.ok and f"What works: {works}." in text_of(reply)
     assert not house.books.requests
+    assert house.say("bob", f"request 1 {works}").ok
+
+
+@pytest.mark.parametrize("line", ["release from thu 14:00", "extend before 17:00", "release #1 before thu 9:00"])
+def test_no_other_verb_books(house: House, line: str) -> None:
+    house.lend("vm-python", "T4-1")
+    house.say("ada", line)
+    assert not house.books.requests and house.lease("1").state.value in ("active", "returning")
 
 
 def test_an_hour_that_does_not_exist_is_named(house: House) -> None:

@@ -97,7 +97,7 @@ def test_what_belongs_to_a_restart_stays_there(text: str, echo: str) -> None:
 
 def test_a_booking_and_a_restart_in_one_line_are_both_heard() -> None:
     h = heard("1 from thu 14:00 restart tonight before fri 9:00")
-    assert h.window is not None and h.window.echo == "tonight"
+    assert h.window is not None and h.window.echo == "tomorrow 22:00-06:00"
     assert (shown(h.start), shown(h.before)) == ("Thu 26 14:00", "Fri 27 09:00")
 
 
@@ -133,7 +133,9 @@ def test_a_time_that_has_passed_is_refused_with_one_that_works(text: str, hint: 
     heard(f"1 {hint}")
 
 
-@pytest.mark.parametrize("text", ["1 from", "1 from vm-r", "1 before", "1 before lunch", "1 from next week"])
+@pytest.mark.parametrize(
+    "text", ["1 from", "1 from vm-r", "1 before", "1 before lunch", "1 from next week", "1 from 3d", "1 before 2h"]
+)
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(Unclear) as no:
         heard(text)
@@ -146,3 +148,21 @@ def test_two_starts_are_refused() -> None:
         heard("1 from fri from thu 14:00")
     assert no.value.facts["hint"] == "one of the two: from fri, or from thu 14:00"
     assert heard("1 from fri from fri").start == heard("1 from fri").start
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("1 from fri restart any time today", "Fri 27 09:00", "Sat 28 00:00"),
+        ("1 from fri 14:00 restart tonight", "Fri 27 22:00", "Sat 28 06:00"),
+        ("1 from fri 14:00 restart at 13:45", "Fri 27 13:45", "Fri 27 14:45"),  # so that it is there in time
+        ("1 from fri 14:00 restart from 13:00 to 15:00", "Fri 27 13:00", "Fri 27 15:00"),
+        ("1 from fri 14:00 restart thu 20:00", "Thu 26 20:00", "Thu 26 21:00"),  # another day was said
+        ("1 from fri 14:00 restart now", "Wed 25 14:00", "Wed 25 15:15"),  # "now" counts from its turn anyway
+    ],
+)
+def test_a_restart_that_is_named_with_a_booking_is_of_its_day(text: str, start: str, end: str) -> None:
+    h = heard(text)
+    assert h.window is not None and (shown(h.window.start), shown(h.window.end)) == (start, end)
+    if "now" not in text:
+        assert heard(f"1 restart {h.window.echo}").window == h.window, "its echo can be typed again"

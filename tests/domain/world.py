@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bot.domain import leases, moves, planner, pool, queue, windows
 from bot.domain.away import away
@@ -617,15 +617,24 @@ class World:
         return read_window(text, self.now, ZONE, self.policy) if text else None
 
     def request(
-        self, who: str, vm: str, count: int = 1, window: str | None = None, length: str = "", kind: str | None = None
+        self,
+        who: str,
+        vm: str,
+        count: int = 1,
+        window: str | None = None,
+        length: str = "",
+        kind: str | None = None,
+        **more: Any,
     ) -> Request:
+        """``more``: other fields of what is wanted, as they are."""
         wanted = queue.Wanted(
             count,
             kind,
             f"uuid-{vm}",
             read_length(length, self.now, ZONE, self.policy) if length else Length(),
-            "",
+            more.pop("because", ""),
             self.wish(window),
+            **more,
         )
         return self.do(lambda d: queue.request(d, self.people[who], wanted, self.policy))
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from bot.domain.hours import next_working_day_end, skipped_hour
 from bot.domain.lifecycle import comes_on
-from bot.domain.model import Agreement, Lease, Machine, PersonId, Request, RequestState, Turn
+from bot.domain.model import Agreement, Lease, Length, Machine, PersonId, Request, RequestState, Turn
 from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.slots import kinds as all_kinds
@@ -58,6 +58,7 @@ from bot.service.words.hindrances import hindrances
 from bot.service.words.kinds import counted, kinds_there, size_words, typed
 from bot.service.words.levels import BY_HAND, ask_whom, i_say_so, may_restart, next_night, who_restarts
 from bot.service.words.news_line import offer_buttons
+from bot.service.words.order import ahead, moved_line, wishes_lines
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -90,6 +91,8 @@ def requested(scene: Scene, request: Request) -> Reply:
         promise_line(promise, request.person, place(scene.books, request)),
         worst_line(promise) if far_off(promise, scene.now) else None,
         _fewer_now_line(scene, request),
+        moved_line(scene, request),
+        *wishes_lines(scene, request),
         _kind_line(scene, request),
         too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
@@ -193,6 +196,12 @@ def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise
         return head(f"{wanted(request)} for {vm} {are} offered to you ({ref}). May {vm} restart?")
     at = place(scene.books, request)
     changed = "Changed. " if request.asked < scene.now else ""
+    if request.start is not None and ahead(request, scene.now):
+        return head(
+            f"{changed}{wanted(request)} for {vm} {'is' if request.count == 1 else 'are'} booked from ",
+            When(request.start),
+            f" (#{request.number}).",
+        )
     if at == 1 and promise is not None and promise.cause == "free_now":
         return head(f"{changed}{_free_words(scene, request)}, with {vm} ({ref}).")
     return head(f"{changed}You are {place_word(max(at, 1))} for {wanted(request)} on {vm} ({ref}).")
@@ -285,7 +294,8 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
 def _restart_lines(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> list[LineOf]:
     vm, them = name_of(machine), "it" if request.count == 1 else "they"
     seen = Sight(scene.books, scene.seen, {}).machine(request.machine)
-    end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy)]
+    after = " after that" if ahead(request, scene.now) and request.terms.length == Length() else ""
+    end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy), after]
     come = "comes" if request.count == 1 else "come"
     if is_off(scene, request):
         return [

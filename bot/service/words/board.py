@@ -71,6 +71,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.kinds import attributive, cards_words, cut_words
 from bot.service.words.levels import BY_HAND, off_when
+from bot.service.words.order import tags
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -622,7 +623,11 @@ def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> 
 
 
 def stand_tail(request: Request, now: datetime, promises: Mapping[int, Promise]) -> list[Part]:
-    """How a request stands, to put behind it: asked, resting, likely by, or nothing."""
+    """How a request stands, to put behind it: what was said of it, and asked, resting, likely by, or nothing."""
+    return [*tags(request, now), *_stand(request, now, promises)]
+
+
+def _stand(request: Request, now: datetime, promises: Mapping[int, Promise]) -> list[Part]:
     if request.state is RequestState.OFFERED and request.offer is not None:
         return [", is asked, answer by ", When(request.offer.accept_by)]
     if request.rest is not None:

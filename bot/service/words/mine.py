@@ -57,6 +57,7 @@ from bot.service.words.common import (
     until_words,
     wanted,
 )
+from bot.service.words.order import rule_line
 from bot.service.words.seen_inside import doing_tail
 
 
@@ -224,6 +225,6 @@ def queue(scene: Scene) -> Reply:
         head(f"{count_of(len(waiting), 'request')} in line, first: ", Name(first.person), f" for {wanted(first)}."),
         *line_lines(scene.books, scene.now, scene.promises)[1:],
         ln("In no line any more: ", coming, ".") if coming else None,
-        ln("First come, first served; all cards of a request together."),
+        rule_line(waiting),
         buttons=(WHY, MINE, request),
     )

@@ -22,6 +22,7 @@ from bot.service.words.common import (
     no,
     said,
     tidy,
+    why_tail,
 )
 from bot.service.words.kinds import counted, kind_words, size_words, typed
 from bot.service.words.refusals.facts import NOTHING, Facts, choice, codes, names, typable
@@ -259,7 +260,7 @@ def already(f: Facts, policy: Policy) -> Reply:
         return no(
             head(f"#{number} is offered to you now: {counted(count, f.text('kind'))}. Nothing was changed."),
             ln(
-                "Take it, or pass and keep your place. For another number leave the line first: ",
+                "Take it, or pass and keep your place. For anything else leave the line first: ",
                 command(policy, f"release #{number}"),
                 ", then ask again.",
             ),
@@ -293,4 +294,46 @@ def over_cap(f: Facts, policy: Policy) -> Reply:
         ln("What works: wait for one of them, leave the line with one, or give a card back."),
         ln("Nothing was changed, and only you see this."),
         buttons=(MINE, QUEUE),
+    )
+
+
+def contrary(f: Facts, policy: Policy) -> Reply:
+    """Two words that say the opposite of each other."""
+    one, other = f.text("one", "urgent"), f.text("other", "spare")
+    return no(
+        head(f"{one} and {other} do not go together: one is earlier in line, the other later."),
+        ln("What works: one of the two."),
+        NOTHING,
+        buttons=[button(f"As {kept}", says) for kept, left in ((one, other), (other, one)) if (says := _less(f, left))],
+    )
+
+
+def urgent_soon(f: Facts, policy: Policy) -> Reply:
+    """Urgent was said not long ago."""
+    again, every = f.when("again"), f.text("every")
+    says = _less(f, "urgent")
+    return no(
+        head(f"Urgent works once in {every or 'a while'} a person", [", for you again from ", again] if again else None, "."),
+        ln("What works now: in line as usual, ", command(policy, says), ".")
+        if says
+        else ln("What works now: in line as usual."),
+        NOTHING,
+        buttons=(button("In line as usual", says) if says else None, QUEUE),
+    )
+
+
+def _less(f: Facts, word: str) -> str:
+    """The line without a word (not in its reason); "" it is not known."""
+    return " ".join(f.again(word, "", "").split())
+
+
+def not_then(f: Facts, policy: Policy) -> Reply:
+    """A time of a booking that cannot be."""
+    said_, instead = f.raw("said"), f.text("instead")
+    says = f.again(said_, instead, "") if said_ else ""
+    return no(
+        head(['"', said(said_, 60), '"'] if said_ else "That time", " does not work", why_tail(f.text("why"))),
+        ln("What works: ", command(policy, says) if says else Code(instead), ".") if instead else None,
+        NOTHING,
+        buttons=(button(tidy(says, 60), says) if says else None, HELP),
     )

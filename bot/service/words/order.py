@@ -1,0 +1,120 @@
+"""The order of the line in words: why a place is what it is, and what a request says of times, numbers and its turn.
+
+Called by answers, lists and ``why``. It speaks of what ``bot.domain.order`` reckoned, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bot.domain.model import Request
+from bot.domain.order import urgent_again
+from bot.domain.waiting import Shift, ShiftWhy
+from bot.service.ports import Bold, LineOf, When
+from bot.service.words.common import Part, Scene, card_s, ln, said, span_of
+
+
+def order_lines(scene: Scene, request: Request) -> list[LineOf]:
+    """Why a place is what it is, term by term: the time of asking, what moves it, and the sum. One line if nothing moves it."""
+    if not request.shifts:
+        return [ln("The place is that of the time of asking, ", When(request.asked), ".")]
+    terms = [ln(_capital(_term(scene, request, shift)), ".") for shift in request.shifts]
+    together: Part = "earlier" if request.arrival < request.asked else "later"
+    moved = request.arrival - request.asked
+    total: Part = f"Together {span_of(abs(moved))} {together}: the" if len(terms) > 1 and moved else "The"
+    return [
+        ln("Asked ", When(request.asked), "."),
+        *terms,
+        ln(total, " place is that of somebody who asked ", When(request.arrival), "."),
+    ]
+
+
+def moved_line(scene: Scene, request: Request) -> LineOf | None:
+    """The same in one line, for an answer; None: nothing moves the place."""
+    if not request.shifts:
+        return None
+    terms: list[Part] = []
+    for shift in request.shifts:
+        terms += [" " if not terms else "; ", _term(scene, request, shift)]
+    return ln(Bold("Your place:"), terms, ".")
+
+
+def _term(scene: Scene, request: Request, shift: Shift) -> list[Part]:
+    """One term: what it is, by how much, and what it was reckoned from."""
+    by = span_of(abs(shift.by))
+    match shift.why:
+        case ShiftWhy.URGENT:
+            again = urgent_again(scene.books, request.person, scene.policy, scene.now)
+            return [f"urgent, {by} earlier", [", the next one from ", When(again)] if again is not None else None]
+        case ShiftWhy.TEAM:
+            return ["the team ", said(shift.fact, 40), f" has less than its own part, {by} earlier"]
+        case ShiftWhy.SPARE:
+            return [f"spare, {by} later"]
+        case ShiftWhy.USE:
+            most = ", the most that counts" if abs(shift.by) == scene.policy.use_handicap else ""
+            return [f"{shift.fact} more than an even share lately, while others waited, {by} later{most}"]
+
+
+def _capital(parts: list[Part]) -> list[Part]:
+    first, *rest = parts
+    return [first[:1].upper() + first[1:] if isinstance(first, str) else first, *rest]
+
+
+def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
+    """What was said of its time, its number and its end, as it was understood."""
+    one, many = card_s(1, request.kind), request.count > 1
+    lines: list[LineOf] = []
+    if ahead(request, scene.now) and request.start is not None:
+        cards = card_s(2, request.kind)
+        lines.append(
+            ln(f"Before that it is not your turn: others may have the {cards} if they are surely back by then.")
+        )
+    if request.before is not None:
+        them = "they" if many else "it"
+        lines.append(ln(f"If {them} cannot come before ", When(request.before), ", you leave the line, and I say so."))
+    if request.partly and many:
+        lines.append(
+            ln(f"Partly: when it is your turn you get what is there, 1 {one} or more; then that is all of it.")
+        )
+    if request.terms.spare:
+        lines.append(ln("Spare: yours only while nobody else wants it; as soon as somebody waits, its time ends."))
+    return lines
+
+
+def ahead(request: Request, now: datetime) -> bool:
+    """Whether it is booked for a time to come."""
+    return request.start is not None and request.start > now
+
+
+def tags(request: Request, now: datetime) -> list[Part]:
+    """The same in a few words, to put behind a request in a list."""
+    return [
+        ", or fewer" if request.partly and request.count > 1 else None,
+        ", urgent" if request.urgent else None,
+        ", spare" if request.terms.spare else None,
+        [", booked from ", When(request.start)] if ahead(request, now) and request.start is not None else None,
+        [", only before ", When(request.before)] if request.before is not None else None,
+    ]
+
+
+def rule_line(waiting: Iterable[Request]) -> LineOf:
+    """By which rule a line is ordered, as far as it matters to those who are in it."""
+    found = list(waiting)
+    moved = sorted({_MOVES[s.why] for r in found for s in r.shifts})
+    first = f"In the order of asking, moved by {_listed(moved)}" if moved else "First come, first served"
+    some = any(r.partly and r.count > 1 for r in found)
+    together = "all cards of a request together" + (", but where fewer will do" if some else "")
+    return ln(f"{first}; {together}.")
+
+
+_MOVES = {
+    ShiftWhy.URGENT: "urgent",
+    ShiftWhy.SPARE: "spare",
+    ShiftWhy.TEAM: "what teams have of their own",
+    ShiftWhy.USE: "hours used lately",
+}
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
