@@ -1,20 +1,25 @@
 """When each device is expected to be free: likely, when it is due, and at the latest.
 
 Asked by ``promises`` (for those who wait) and by the planner (whether somebody may go past others). It decides nothing. *At the latest*
-includes work that runs on, holders who extend once, keep silent or say "not now"; it assumes that machines shut down when asked and that nothing breaks.
+includes work that runs on, holders who extend once, keep silent or say "not now"; it assumes that machines shut down when asked and that nothing
+breaks. It is reckoned from what is written down, not from now, wherever it can be: looked at again later, it says the same. *Due* is what was
+agreed. *Likely* knows besides how often loans came back early lately, and which cards do nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Protocol
 
-from bot.domain import blackouts, windows
+from bot.domain import blackouts, early, foretold, windows
 from bot.domain.carrying import carries
+from bot.domain.early import Early
+from bot.domain.hours import DAY, local, wall
+from bot.domain.inside import Watch
 from bot.domain.lengths import end_of
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     Agreement,
     AgreementState,
@@ -30,15 +35,21 @@ from bot.domain.model import (
     Request,
     SlotId,
     Turn,
+    Window,
 )
+from bot.domain.near import host_of
 from bot.domain.outcoming import out_by
 from bot.domain.policy import Policy
-from bot.domain.shelves import S
+from bot.domain.queue import contended, waiters
+from bot.domain.shelves import S, agreements_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
+
+TAKEN = "it did nothing, and somebody waits"
+"""The reason of a lease that is taken back under its terms: work that begins before its restart brings it back to life."""
 
 
 class Open(Protocol):
@@ -57,6 +68,8 @@ class Open(Protocol):
     @property
     def agreements(self) -> Mapping[int, Agreement]: ...
     @property
+    def watches(self) -> Mapping[SlotId, Watch]: ...
+    @property
     def holds(self) -> frozenset[Hold] | set[Hold]: ...
     def on(self, card: SlotId) -> tuple[Hold, ...]: ...
     def kept(self, kind: type[S]) -> S: ...
@@ -66,12 +79,18 @@ class Open(Protocol):
 class Free:
     """When a slot is expected to be free."""
 
-    likely: datetime
-    latest: datetime
-    slot: SlotId
-    cause: str
-    who: PersonId = ""
-    at: datetime | None = None
+    likely: datetime  # as it will probably go
+    latest: datetime  # at worst
+    slot: SlotId  # which
+    cause: str  # see ``Promise.cause``
+    who: PersonId = ""  # whose it is until then
+    at: datetime | None = None  # the time that decides it
+    agreed: datetime | None = None  # as agreed, without statistics; None: that is what is likely
+
+    @property
+    def due(self) -> datetime:
+        """When it is free as agreed, restart included: neither the worst nor statistics."""
+        return self.agreed or self.likely
 
 
 def by_time(free: Free) -> tuple[datetime, datetime, SlotId]:
@@ -82,12 +101,23 @@ class Frees:
     """The expectations of one moment of the books, which must not change meanwhile."""
 
     def __init__(
-        self, books: Open, now: datetime, policy: Policy, zone_of: Callable[[PersonId], str], sight: Sight | None
+        self,
+        books: Open,
+        now: datetime,
+        policy: Policy,
+        zone_of: Callable[[PersonId], str],
+        sight: Sight | None,
+        instead: Lease | None = None,
     ) -> None:
-        """``sight``: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on."""
+        """``sight``: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on. ``instead``: a
+        lease as it would be after what somebody wishes, in the place of the one of the books."""
         self.books, self.now, self.policy, self.zone_of, self.sight = books, now, policy, zone_of, sight
         self.takes: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
         self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
+        self._instead = instead
+        self._nights: dict[tuple[str, date], Window] = {}  # the first usable night of a day or later, by zone
+        self._wanted: dict[tuple[str, str], list[Request]] = {}  # who really waits, by kind and host
+        self._early: dict[str, Early | None] = {}  # by kind
 
     # ---- the slots
 
@@ -108,37 +138,58 @@ class Frees:
         return self._after(free, after)
 
     def _after(self, free: Free, label: str) -> Free:
-        """Somebody is next for the slot."""
-        lease = self.books.leases.get(label)
-        if lease is None:  # an offer: whoever has it stands in the line
-            return free
+        """Somebody is next for the slot: it has it from when it is free."""
+        lease = self.lease(label)
+        if lease is None:
+            return self._offered(label, free.slot, free)
         starts = free.likely + self.usual(lease.machine)
-        end = end_of(lease.terms.length, starts, self.zone_of(lease.person), self.policy)
+        end = self.kept_until(lease.kind, lease.terms.length, starts, lease.person)
         worst = self.back(lease.terms.length, self.starts(free.latest), lease.person)
+        if lease.passing is not None:
+            end, worst = min(end, lease.passing.ends_by), max(free.latest, lease.passing.back_by)
         return Free(self.out(lease.machine, end), worst, free.slot, "behind", lease.person, end)
 
     def _of(self, label: str, slot: SlotId) -> Free | None:
         """When the slot that a label has is expected back."""
-        lease = self.books.leases.get(label)
-        if lease is None or lease.state not in OPEN_LEASE:  # an offer: whoever has it stands in the line
-            person = self.books.requests[int(label)].person if label.isdigit() else ""
-            return Free(self.now, self.now, slot, "reserved", person)
+        lease = self.lease(label)
+        if lease is None or lease.state not in OPEN_LEASE:
+            return self._offered(label, slot)
         if lease.fault:
             return None
         if lease.state is LeaseState.RETURNING:
             return self._returning(lease, slot)
-        zone = self.zone_of(lease.person)
         if lease.state is LeaseState.ACTIVE and lease.end is not None:
-            cause = "own_end" if lease.end > self.now else "over_time"
-            ended = max(lease.end, self.now)
-            likely = self.out(lease.machine, ended, lease.label)
-            longer = ended + (timedelta(0) if lease.extended else self.policy.extend_waiting)
-            return Free(likely, self.night(self.quiet(longer), zone), slot, cause, lease.person, lease.end)
-        end = end_of(lease.terms.length, self.now + self.usual(lease.machine), zone, self.policy)
+            return self._active(lease, lease.end, slot)
+        end = self.kept_until(lease.kind, lease.terms.length, self.now + self.usual(lease.machine), lease.person)
         cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
-        start = self.now if lease.state is LeaseState.MOVING else lease.free_since or self.now
+        start = lease.counts_from if lease.state is LeaseState.MOVING else lease.free_since or self.now
         worst = self.back(lease.terms.length, self.starts(start), lease.person)
+        if lease.passing is not None:
+            end, worst = min(end, lease.passing.ends_by), max(self.now, lease.passing.back_by)
         return Free(self.out(lease.machine, end), worst, slot, cause, lease.person, end)
+
+    def _offered(self, label: str, slot: SlotId, free: Free | None = None) -> Free:
+        """A slot that is offered to somebody: they take it.
+
+        :param free: when it is free for them, if it is still on its way
+        """
+        request = self.books.requests.get(int(label)) if label.isdigit() else None
+        if request is None:
+            return Free(self.now, self.now, slot, "reserved")
+        begins, latest = (free.likely, free.latest) if free is not None else (self.now, self.now)
+        by = request.offer.accept_by if request.offer is not None else self.now
+        starts = begins + self.usual(request.machine)
+        end = self.kept_until(request.kind, request.terms.length, starts, request.person)
+        worst = self.back(request.terms.length, self.starts(max(latest, by)), request.person)
+        if request.passing is not None:
+            end, worst = min(end, request.passing.ends_by), max(latest, request.passing.back_by)
+        return Free(self.out(request.machine, end), worst, slot, "reserved", request.person, end)
+
+    def lease(self, label: str) -> Lease | None:
+        """A lease of the books, or the one that is looked at in its place."""
+        if self._instead is not None and self._instead.label == label:
+            return self._instead
+        return self.books.leases.get(label)
 
     def usual(self, uuid: MachineId) -> timedelta:
         """How long a restart of a machine usually takes."""
@@ -148,44 +199,115 @@ class Frees:
     def out(self, uuid: MachineId, end: datetime, label: str = "") -> datetime:
         """When what a machine has is likely out of it after an end: in the next time that is agreed for it, else as soon as it was announced;
         no restart begins unannounced, and one takes its time."""
+        return self._agreed_out(uuid, end, label) or self._begins(end + self.policy.last_call, uuid)
+
+    def _agreed_out(self, uuid: MachineId, end: datetime, label: str) -> datetime | None:
+        """The same in a time that is agreed; None: none is."""
         usual, mine = self.usual(uuid), self.agreed(uuid, label) if label else []
         found = windows.next_window([a for a in mine if not a.now], uuid, end, usual, self.policy)
-        begins = max(end + self.policy.last_call, found[1].start if found is not None else end)
-        return (blackouts.first(self.policy, begins, usual) or begins) + usual
+        return self._begins(max(end + self.policy.last_call, found[1].start), uuid) if found is not None else None
+
+    def _begins(self, at: datetime, uuid: MachineId) -> datetime:
+        """The end of a restart that begins then, or as soon as the site allows."""
+        usual = self.usual(uuid)
+        return (blackouts.first(self.policy, at, usual) or at) + usual
+
+    # ---- what works
+
+    def _active(self, lease: Lease, end: datetime, slot: SlotId) -> Free:
+        """A lease that works: until its end, or sooner."""
+        cause = "own_end" if end > self.now else "over_time"
+        if lease.passing is not None:
+            end = min(end, lease.passing.ends_by)
+        if self._given_way(lease):
+            end, cause = self.now, "spare"
+        due = self.out(lease.machine, max(end, self.now), lease.label)
+        found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due)
+        if cause != "own_end" or lease.active_since is None:
+            return found
+        lately = self.lately(lease.kind)
+        soon = lately.end(lease.active_since, end, self.now) if lately is not None else end
+        if soon < end:
+            likely = self.out(lease.machine, soon, lease.label)
+            found = Free(min(due, likely), found.latest, slot, "early", lease.person, lease.end, due)
+        quiet = foretold.take_back(self.books.watches.get(slot), lease, self.now, self.policy)
+        taken = self._agreed_out(lease.machine, quiet, lease.label) if quiet is not None else None
+        if taken is None or taken >= found.likely:
+            return found
+        return Free(taken, max(taken, found.latest), slot, "quiet", "", taken, due)
+
+    def worst_of(self, lease: Lease) -> datetime:
+        """When an active lease is back at worst: extended once, then work runs on, then silence, and the night that the terms give."""
+        p, end, zone = self.policy, lease.end or self.now, self.zone_of(lease.person)
+        if lease.passing is not None:
+            return max(self.now, lease.passing.back_by)
+        longer = end + (timedelta(0) if lease.extended else p.extend_waiting)
+        if self._given_way(lease):
+            longer = min(longer, max(self.now, lease.counts_from))
+        # Over its time for long, it returns with the next round.
+        return max(self.night(self.quiet(longer), zone), self.night(self.now + ROUND + p.stuck_return, zone))
+
+    def _given_way(self, lease: Lease) -> bool:
+        """Whether a lease is spare and somebody else waits: then its time is over."""
+        return lease.terms.spare and any(r.person != lease.person for r in self._waiters(lease.kind, lease.machine))
+
+    def _waiters(self, kind: str, machine: MachineId) -> list[Request]:
+        """Who really waits for a kind on the host of a machine."""
+        key = kind, host_of(self.books, machine)
+        if key not in self._wanted:
+            wanted = contended(self.books, kind, machine)
+            self._wanted[key] = waiters(self.books, kind, machine) if wanted else []
+        return self._wanted[key]
+
+    def lately(self, kind: str) -> Early | None:
+        """How early loans of a kind came back lately; None: not known."""
+        if kind not in self._early:
+            self._early[kind] = early.lately(self.books.leases.values(), kind)
+        return self._early[kind]
+
+    def kept_until(self, kind: str, length: Length, start: datetime, person: PersonId) -> datetime:
+        """Until when something that is taken at ``start`` is likely kept."""
+        end, lately = end_of(length, start, self.zone_of(person), self.policy), self.lately(kind)
+        return lately.end(start, end, start) if lately is not None else end
+
+    # ---- what comes back
 
     def _returning(self, lease: Lease, slot: SlotId) -> Free:
         """It is on its way back: in a window that is agreed, at worst in the night that the terms give."""
-        machine = self.books.machines.get(lease.machine)
-        usual = windows.usual(machine, self.policy) if machine else self.policy.usual_first
-        mine = self.agreed(lease.machine, lease.label)
-        firm = [a.window.end for a in mine if a.firm and a.window is not None]
-        zone = self.zone_of(lease.person)
-        worst = max(firm) if firm else self.night(max(self.now, lease.counts_from + self.policy.stuck_return), zone)
+        usual, mine = self.usual(lease.machine), self.agreed(lease.machine, lease.label)
+        zone, worst = self.zone_of(lease.person), self._worst_returning(lease)
         found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
         if found is None:
             at = max(self.now, lease.counts_from + self.policy.stuck_return)
             night = windows.usable_night(at, zone, self.policy, usual)
             waits = any(a.when_done for a in mine)  # until nothing runs: nobody knows when that is
             cause, by = ("when_done", worst) if waits else ("returning", None)
-            return Free(night.start, worst, slot, cause, lease.person, by)
+            return Free(night.start, max(worst, night.start), slot, cause, lease.person, by)
         likely = max(self.now + self._announces(lease.machine, found[0]), found[1].start) + usual
         by = out_by(self.books, lease, mine, self.now, self.policy)
         return Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely)
 
+    def _worst_returning(self, lease: Lease) -> datetime:
+        mine = self.agreed(lease.machine, lease.label)
+        firm = [a.window.end for a in mine if a.firm and a.window is not None]
+        stuck = lease.counts_from + self.policy.stuck_return
+        worst = max(firm) if firm else self.night(max(self.now, stuck), self.zone_of(lease.person))
+        begun = any(m.state in UNDER_WAY for m in moves_of(self.books, lease.machine))
+        if lease.reason == TAKEN and not begun:  # work may begin on it still
+            worst = max(worst, self.worst_of(lease))
+        return worst
+
     def _announces(self, machine: MachineId, agreement: Agreement) -> timedelta:
         """How long before a restart it is announced; none is due any more once that was done, or it was begun."""
-        moves = (m for m in self.books.moves.values() if m.machine == machine and m.state in OPEN_MOVE)
+        moves = (m for m in moves_of(self.books, machine) if m.state in OPEN_MOVE)
         if any((m.announced is not None and m.announced <= self.now) or m.shutdown_at is not None for m in moves):
             return timedelta(0)
         return self.policy.last_call_now if agreement.now else self.policy.last_call
 
     def agreed(self, machine: MachineId, label: str) -> list[Agreement]:
         """The open agreements that may serve a label."""
-        return [
-            a
-            for a in self.books.agreements.values()
-            if a.machine == machine and a.state is AgreementState.OPEN and (a.firm or carries(self.books, a, label))
-        ]
+        mine = (a for a in agreements_of(self.books, machine) if a.state is AgreementState.OPEN)
+        return [a for a in mine if a.firm or carries(self.books, a, label)]
 
     # ---- the worst
 
@@ -205,6 +327,14 @@ class Frees:
 
     def night(self, at: datetime, zone: str) -> datetime:
         """The end of the night that the terms give then; one that a clock change cut short is not used."""
-        p = self.policy
-        night = windows.usable_night(at + p.last_call + 2 * ROUND, zone, p, timedelta(hours=1))
-        return night.end
+        at += self.policy.last_call + 2 * ROUND
+        day = local(at, zone).date()
+        found = self._night_of(day, zone)
+        return (found if found.start >= at else self._night_of(day + DAY, zone)).end
+
+    def _night_of(self, day: date, zone: str) -> Window:
+        """The first usable night that begins on a local day or later."""
+        if (zone, day) not in self._nights:
+            begins = wall(day, time(0), zone)
+            self._nights[zone, day] = windows.usable_night(begins, zone, self.policy, timedelta(hours=1))
+        return self._nights[zone, day]

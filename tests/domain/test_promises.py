@@ -18,6 +18,7 @@ from bot.domain.errors import Refusal
 from bot.domain.lifecycle import OPEN_MOVE, UNDER_WAY
 from bot.domain.model import AsideWhy, Job, LeaseState, Length, MoveState, Request, RequestState
 from bot.domain.news import NewsKind
+from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
 from bot.domain.promises import Promise, Promises, promise
 from bot.domain.sight import Sight
@@ -91,7 +92,7 @@ def test_a_card_that_somebody_put_on_a_machine_is_not_counted_on() -> None:
 
 def test_all_cards_of_a_request_start_together() -> None:
     """Who is ahead with two takes both when the later one is free: the earlier one helps nobody behind."""
-    world = World()
+    world = World(policy=Policy(level="act", pool_share=1.0))
     world.give("vm-python", ("T4-1",), "for 2h")
     world.give("vm-python-2", ("T4-2",), "for 10h")
     for slot in ("T4-3", "T4-4"):
@@ -125,7 +126,9 @@ def test_in_any_history_likely_is_not_after_latest_and_those_ahead_only_delay(se
         waiting = queue.line(world.books)
         for place, request in enumerate(waiting):
             said = told(world, request)
-            assert (said.likely is None) == (said.latest is None)
+            assert (said.likely is None) <= (said.latest is None) and bool(said.open) == (
+                said.likely != said.latest is None
+            )
             if said.likely is None or said.latest is None:
                 continue
             assert world.now < said.likely <= said.latest
@@ -148,18 +151,19 @@ def test_promises_of_a_whole_line_are_those_of_each_alone(seed: int, random: Ran
     for _ in range(4):
         history.play(6)
         books, now, policy = history.world.books, history.world.now, history.world.policy
+        uncapped = replace(policy, pool_share=1.0)  # a share counts only while somebody waits, also behind
         together = Promises(books, now, policy, lambda _: ZONE)
         waiting = queue.line(books)
         assert list(together) == [request.number for request in waiting] and len(together) == len(waiting)
         for request in random.sample(waiting, len(waiting)) + waiting:
             assert together[request.number] == promise(books, request, now, policy, lambda _: ZONE)
-            behind = {
-                r.number for r in waiting if r.offer is None and (r.asked, r.number) > (request.asked, request.number)
-            }
+            behind = {r.number for r in waiting if r.offer is None and r.place_key > request.place_key}
             ahead = replace(books, requests={n: r for n, r in books.requests.items() if n not in behind})
-            assert together[request.number] == promise(ahead, request, now, policy, lambda _: ZONE), (
-                "those behind matter"
-            )
+            alone = promise(books, request, now, uncapped, lambda _: ZONE)
+            spare = any(
+                x.terms.spare for x in books.leases.values()
+            )  # it goes back as soon as anybody waits, also behind
+            assert spare or alone == promise(ahead, request, now, uncapped, lambda _: ZONE), "those behind matter"
         others = [number for number in books.requests if number not in set(together)]
         assert all(together.get(number) is None for number in [*others, 10**6])
 

@@ -1,0 +1,413 @@
+"""Playing the line forward: when each one in it is served, likely and at worst.
+
+Each line (a kind on a host) is played twice, in the order of its places, each as far as it is asked for. *Likely* begins with what the next round
+would give, by the planner's own rule; who waits then takes what is likely free first, and has it until its end, or sooner if loans came back early
+lately; who is over a share of the pool comes after those who are not. *At worst* each one is served as late, and keeps what they have for as long,
+as they may.
+
+At worst nobody goes past anybody, and yet nobody's latest is moved by those who do. First come, first served has no anomalies: if nobody ahead is
+served later than their own worst, nor keeps the devices longer, nobody behind is served later than theirs. One who goes past others is surely back
+before the promised start of the first of them who waits, and all who are behind that one count on nothing before it. Or takes what is over for
+each of them, at worst too: so many devices that whoever waits has as many as they want by the same time without them (``planner.past`` asks for
+both). So after it went, each worst play says what it said before, or less. A booking is no exception: what is over for it is given to those behind.
+
+Two things let a place float: a rest, and a share of the pool that is used up. Who floats may have their turn between any two others; of two orders
+of different lengths either can be the later one for a third. So those behind count on none of the devices that it wants, and their promise holds
+whenever its turn comes (``worst``).
+
+What no play foresees, and what moves a latest time: somebody who goes before by a rule (urgent, their team's part, an old place), an admin's word, a
+card that is lost, and those ahead who say nothing or sleep when it is their turn. Then it is told anew (``told``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from bot.domain import blackouts, hours, windows
+from bot.domain.caps import Caps
+from bot.domain.draft import Draft
+from bot.domain.frees import ROUND, Free, Frees, by_time
+from bot.domain.model import Books, Lease, LeaseState, MachineId, Mode, Person, PersonId, Request, RequestState, Turn
+from bot.domain.near import host_of, near
+from bot.domain.planner.turns import Turns
+from bot.domain.policy import Policy
+from bot.domain.promises.likely import Likely
+from bot.domain.promises.promise import Promise
+from bot.domain.promises.worst import Worst
+from bot.domain.queue import line
+from bot.domain.shelves import WAITING
+from bot.domain.sight import Sight
+from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
+
+
+def promise(
+    books: Books | Draft,
+    request: Request,
+    now: datetime,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str],
+    sight: Sight | None = None,
+) -> Promise:
+    """Play the line forward to a request.
+
+    :param sight: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on, and it is known
+        what the next round would give
+    """
+    return Play(books, now, policy, zone_of, sight).promise(request)
+
+
+class Promises(Mapping[int, Promise]):
+    """The promises of everybody in line, by number of the request; each is made when it is asked for.
+
+    The books are looked at then, so they must not change meanwhile: give it frozen ones. At the level `watch` nobody restarts anything
+    by the clock, so there are none.
+    """
+
+    def __init__(
+        self,
+        books: Books | Draft,
+        now: datetime,
+        policy: Policy,
+        zone_of: Callable[[PersonId], str],
+        sight: Sight | None = None,
+    ) -> None:
+        """See :func:`promise`."""
+        self._books, self._play = books, Play(books, now, policy, zone_of, sight)
+        self._made: dict[int, Promise] = {}
+        self._watches = policy.level == "watch"
+
+    def __getitem__(self, number: int) -> Promise:
+        """Raises KeyError for what does not wait, and for all at the level `watch`."""
+        if self._watches:
+            raise KeyError(number)
+        if number not in self._made:
+            request = self._books.requests[number]
+            if request.state not in WAITING:
+                raise KeyError(number)
+            self._made[number] = self._play.promise(request)
+        return self._made[number]
+
+    def __iter__(self) -> Iterator[int]:
+        """In the order of the line."""
+        return (request.number for request in (() if self._watches else line(self._books)))
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return 0 if self._watches else len(line(self._books))
+
+
+class _People(Mapping[PersonId, Person]):
+    """Everybody whom the planner may ask about: of each the zone alone is known here."""
+
+    def __init__(self, zone_of: Callable[[PersonId], str]) -> None:
+        self._zone_of = zone_of
+
+    def __getitem__(self, person: PersonId) -> Person:
+        return Person(person, person, self._zone_of(person))
+
+    def __iter__(self) -> Iterator[PersonId]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _Line:
+    """The line of one kind on a host, as far as it was played. Each walk serves one after the other, and keeps for each what it found."""
+
+    def __init__(self, play: Play, like: Request) -> None:
+        """``like``: any one of it."""
+        queued = [r for r in line(play.there(like.machine)) if r.kind == like.kind and r.state is RequestState.QUEUED]
+        shares, coming = _Shares(play, like, queued), play.next_round(like.machine)
+        waits = sorted((r for r in queued if r.number not in coming.given), key=lambda r: r.number in shares.over)
+        self.floats = shares.floats
+        self._likely: dict[int, list[Free] | None] = {}
+        self._worst: dict[int, datetime | None] = {}
+        self._likely_walk = _walk_likely(play, waits, play.frees_of(like, coming.frees))
+        self._worst_walk = _walk_worst(play, queued, play.frees_of(like, play), self.floats)
+
+    def likely(self, number: int) -> list[Free] | None:
+        """What a request counts on, by time; None: there is too little."""
+        while number not in self._likely:
+            found, counted = next(self._likely_walk)
+            self._likely[found] = counted
+        return self._likely[number]
+
+    def worst(self, number: int) -> datetime | None:
+        """When it is its turn at worst; None: there is too little."""
+        while number not in self._worst:
+            found, turn = next(self._worst_walk)
+            self._worst[found] = turn
+        return self._worst[number]
+
+
+def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterator[tuple[int, list[Free] | None]]:
+    state = Likely(frees, free)
+    for request in waits:
+        yield request.number, state.counted(request)
+        if request.rest is None:
+            state.serve(request)
+
+
+def _walk_worst(
+    frees: Frees, waits: list[Request], free: list[Free], floats: Set[int]
+) -> Iterator[tuple[int, datetime | None]]:
+    state = Worst(frees, (f.latest for f in free))
+    for request in waits:
+        yield request.number, state.turn(request)
+        if request.rest is not None or request.hindrance is not None or request.number in floats:
+            state.float(request)
+        else:
+            state.serve(request)
+
+
+class _Shares:
+    """Who of a line is over a share of the pool: now, or maybe when it is their turn."""
+
+    def __init__(self, play: Play, like: Request, queued: list[Request]) -> None:
+        self.over: set[int] = set()  # now, and others wait
+        self.floats: set[int] = set()  # maybe
+        caps = Caps(play.sheet, play.policy, like.kind, like.machine)
+        mine, teams = Counter[PersonId](), Counter[str]()
+        for request in queued:
+            share, needs = caps.share(request), 1 if request.partly else request.count
+            team = teams[request.team] if request.team else 0
+            if share.over(needs) is not None and caps.others(request) > 0:
+                self.over.add(request.number)
+            if replace(share, has=share.has + mine[request.person], team_has=share.team_has + team).over(needs):
+                self.floats.add(request.number)
+            mine[request.person] += request.count
+            teams[request.team] += request.count
+
+
+@dataclass(frozen=True)
+class _Next:
+    """What the next round would give on one host."""
+
+    frees: Frees  # what is expected after it; those of now if it gives nothing
+    given: Mapping[int, int]  # who is given something, and past whom they go; 0 past nobody
+
+
+class Play(Frees):
+    """One playing of the lines. Lives for one moment of the books."""
+
+    def __init__(
+        self,
+        books: Books | Draft,
+        now: datetime,
+        policy: Policy,
+        zone_of: Callable[[PersonId], str],
+        sight: Sight | None,
+        instead: Lease | None = None,
+    ) -> None:
+        """See :func:`promise` and ``Frees``."""
+        super().__init__(books, now, policy, zone_of, sight, instead)
+        self._books = books
+        self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
+        self._near: dict[str, Places] = {}  # what concerns each host
+        self._nexts: dict[str, _Next] = {}  # what the next round gives there
+
+    def promise(self, request: Request) -> Promise:
+        """See :func:`promise`."""
+        offered = request.state is RequestState.OFFERED
+        counted, turn = self._offered_to(request) if offered else self._in_line(request)
+        if counted is None or turn is None:
+            return self._unknown(request)
+        last, begins = counted[-1], self._begins_at(request)
+        soon = max(last.likely, begins)
+        likely = self._likely(request, soon)
+        why = "" if offered else self._open(request)
+        booked = begins > max(self.now, last.likely)
+        cause = "booked" if booked else last.cause
+        return Promise(
+            likely,
+            None if why else max(likely, self._latest(request, max(turn, begins))),
+            cause,
+            last.who,
+            request.start if booked else last.at,
+            tuple(f.slot for f in counted),
+            why,
+            self.lately(request.kind) if cause == "early" else None,
+            self.next_round(request.machine).given.get(request.number, 0),
+        )
+
+    def latest(self, request: Request) -> datetime | None:
+        """Its latest time alone; None: none is promised."""
+        offered = request.state is RequestState.OFFERED
+        turn = self._offered_to(request)[1] if offered else self.line_of(request).worst(request.number)
+        if turn is None or (not offered and self._open(request)):
+            return None
+        return self._latest(request, max(turn, self._begins_at(request)))
+
+    # ---- what it counts on
+
+    def _offered_to(self, request: Request) -> tuple[list[Free] | None, datetime | None]:
+        """What is offered is kept for it."""
+        label = str(request.number)
+        mine = [f for h in self.books.holds if h.label == label and (f := self.free(h.slot, label)) is not None]
+        if len(mine) < request.count:
+            return None, None
+        return sorted(mine, key=by_time), max(f.latest for f in mine)
+
+    def _in_line(self, request: Request) -> tuple[list[Free] | None, datetime | None]:
+        """What it would be given in the next round, or what it counts on behind those ahead."""
+        played = self.line_of(request)
+        turn = played.worst(request.number)
+        coming = self.next_round(request.machine)
+        if turn is None or request.number not in coming.given:
+            return (played.likely(request.number) if turn is not None else None), turn
+        slots = (h.slot for h in coming.frees.books.holds if h.label == str(request.number))
+        mine = [f for slot in slots if (f := self.free(slot, "")) is not None]
+        return sorted(mine, key=by_time), turn
+
+    def _begins_at(self, request: Request) -> datetime:
+        """Not before: a booking is put on in a restart that is over at its start."""
+        start = request.start
+        return self.now if start is None else max(self.now, start - self.usual(request.machine))
+
+    def _open(self, request: Request) -> str:
+        """Why no latest time can be promised: a word of ``promise.OPEN``; "" it can."""
+        if self._other_sizes(request):
+            return "size"  # who gets a card in which size decides it
+        if request.arrival > self.now:
+            return "later"
+        return "share" if request.number in self.line_of(request).floats else ""
+
+    def _other_sizes(self, request: Request) -> bool:
+        """Whether others want, or have, the same cards in another size."""
+        there = self.there(request.machine)
+        others = rivals(there, request.kind) - {request.kind}
+        if not others:
+            return False
+        wanted = (r.kind for r in line(there))
+        return not others.isdisjoint((*wanted, *(kind_of(self._books, h.label) for h in there.holds)))
+
+    def _unknown(self, request: Request) -> Promise:
+        """Why nothing is known."""
+        cards = [c for c in self.there(request.machine).cards.values() if has_kind(c, request.kind)]
+        resting = tuple(sorted(c.name for c in cards if c.aside is not None))
+        leases = {label: lease for label in self.takes.values() if (lease := self.lease(label)) is not None}
+        broken = tuple(sorted(s for s, x in self.takes.items() if x in leases and leases[x].fault))
+        if resting or broken:
+            return Promise(None, None, "aside" if resting else "broken", slots=resting or broken)
+        lent = {card_name(slot) for slot in self.takes}
+        strange = (
+            c.name for c in cards if c.name not in lent and self.sight is not None and self.sight.settings(c.name)
+        )
+        found = tuple(sorted(strange))
+        return Promise(None, None, "strange" if found else "none", slots=found)
+
+    # ---- the lines
+
+    def line_of(self, request: Request) -> _Line:
+        """The line in which a request waits."""
+        key = request.kind, host_of(self._books, request.machine)
+        if key not in self._lines:
+            self._lines[key] = _Line(self, request)
+        return self._lines[key]
+
+    def there(self, machine: MachineId) -> Places:
+        """What concerns the host of a machine: it can have no other cards."""
+        host = host_of(self._books, machine)
+        if host not in self._near:
+            self._near[host] = near(self._books, machine) or self._books
+        return self._near[host]
+
+    def frees_of(self, request: Request, frees: Frees) -> list[Free]:
+        """When each card that a request could have is expected to be free.
+
+        :param frees: of the books, or of what they are after the next round
+        """
+        there, kind = self.there(request.machine), request.kind
+        found = [f for slot in open_of(there, kind) if (f := frees.free(slot, "")) is not None]
+        return found or self._other_size(there, kind, frees)
+
+    def _other_size(self, there: Places, kind: str, frees: Frees) -> list[Free]:
+        """Of vGPU cards that are all booked in other sizes: the parts that are lent now; a card is free for this size with its last one."""
+        found = []
+        for card in there.cards.values():
+            if has_kind(card, kind) and card.aside is None:
+                lent = [f for h in there.on(card.name) if (f := frees.free(h.slot, "")) is not None]
+                found += [max(lent, key=lambda f: (f.latest, f.slot))] if lent else []
+        return found
+
+    # ---- the next round
+
+    @cached_property
+    def sheet(self) -> Draft:
+        """The books, to look at as the planner does."""
+        return self._books if isinstance(self._books, Draft) else Draft(self._books, self.now)
+
+    def next_round(self, machine: MachineId) -> _Next:
+        """What the next round would give to those in line on the host of a machine."""
+        host = host_of(self._books, machine)
+        if host not in self._nexts:
+            self._nexts[host] = self._next_round(machine)
+        return self._nexts[host]
+
+    def _next_round(self, machine: MachineId) -> _Next:
+        there, seen = self.there(machine), self.sight.seen if self.sight is not None else None
+        if self.sight is None or seen is None or not self._something_free(there):
+            return _Next(self, {})
+        draft = self.sheet.scratch()
+        turns = Turns(draft, Sight(draft, seen, self.sight.readings), _People(self.zone_of), self.policy)
+        waits = line(there)
+        for request in waits:
+            turns.take(draft.requests[request.number])
+        given = {}
+        for request in waits:
+            now, lease = draft.requests[request.number], draft.leases.get(str(request.number))
+            if now.state is not request.state:
+                passing = now.passing or (lease.passing if lease is not None else None)
+                given[request.number] = passing.over if passing is not None else 0
+        after = Frees(draft, self.now, self.policy, self.zone_of, self.sight) if given else self
+        return _Next(after, given)
+
+    def _something_free(self, there: Places) -> bool:
+        """Whether a device could be given to anybody: it lies free, or comes back for nobody yet."""
+        for card in there.cards.values():
+            if card.aside is not None or card.doubted:
+                continue
+            mine = there.on(card.name)
+            free = {h.slot for h in mine if h.turn is Turn.HAS and not self._comes_back(h.label)}
+            if not mine or card.mode is Mode.VGPU or len(free) < len({h.slot for h in mine if h.turn is Turn.HAS}):
+                return True
+        return False
+
+    def _comes_back(self, label: str) -> bool:
+        lease = self._books.leases.get(label)
+        return lease is not None and lease.state is LeaseState.RETURNING
+
+    # ---- its own restart
+
+    def _likely(self, request: Request, free: datetime) -> datetime:
+        """A free device is put on in the machine's next agreed restart, or at once when its person is asked."""
+        usual = self.usual(request.machine)
+        mine = [a for a in self.agreed(request.machine, str(request.number)) if not a.now and not a.when_done]
+        found = windows.next_window(mine, request.machine, free, usual, self.policy)
+        later = found is not None and not self._asks_at_once(request)
+        announced = max(free, self.now) + self.policy.last_call
+        begins = max(announced, found[1].start) if found is not None and later else free
+        return (blackouts.first(self.policy, begins, usual) or begins) + usual
+
+    def _asks_at_once(self, request: Request) -> bool:
+        """Whether a "now" or "when done" of it may come sooner than a window by the clock."""
+        return any(a.now or a.when_done for a in self.agreed(request.machine, str(request.number)))
+
+    def _latest(self, request: Request, free: datetime) -> datetime:
+        """At worst it is asked when its device is free, in its person's working hours, or takes the next standing window."""
+        p, usual = self.policy, self.usual(request.machine)
+        takes = ROUND + p.last_call + p.guest_shutdown + usual + p.seen_in_guest
+        asked = hours.add_working(free + ROUND, p.accept_by, self.zone_of(request.person), p)
+        if request.offer is not None and free <= self.now:
+            asked = max(self.now, request.offer.accept_by)
+        asked = (blackouts.first(p, asked, takes) or asked) + takes
+        for agreement in self.agreed(request.machine, str(request.number)):
+            found = windows.next_window([agreement], request.machine, free, usual, p)
+            if found is not None and not agreement.now:
+                asked = max(asked, (blackouts.first(p, max(found[1].start, free), takes) or free) + takes)
+        return asked
