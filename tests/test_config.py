@@ -170,6 +170,7 @@ def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
         "queued_a_person": ("7", 7),
         "team_leaves": ("7", 7),
         "pool_share": ("0.25", 0.25),
+        "weekly_post": ('"off"', None),
         "reminders": ('["3 h", "5 min"]', (timedelta(hours=3), timedelta(minutes=5))),
         "reserved_warn": ('"3 h, 5 min"', (timedelta(hours=3), timedelta(minutes=5))),
         "last_call_now": ('"61 s"', timedelta(seconds=61)),
@@ -179,6 +180,19 @@ def test_every_number_of_the_rules_can_be_written(folder: Path, f: Any) -> None:
     times = {name: ('"12:34"', time(12, 34)) for name in ("working_start", "working_end", "night_start", "night_end")}
     written, value = (other | times).get(f.name, ('"16 days"', timedelta(days=16)))
     assert getattr(read(folder, f"[policy]\n{f.name} = {written}\n").policy(), f.name) == value
+
+
+@pytest.mark.parametrize(("written", "value"), [('"Friday 16:00"', (4, time(16))), ('"never"', None), ("false", None)])
+def test_when_the_weekly_post_comes_is_a_day_and_a_time_or_never(
+    folder: Path, written: str, value: tuple[int, time] | None
+) -> None:
+    assert read(folder, f"[policy]\nweekly_post = {written}\n").policy().weekly_post == value
+
+
+@pytest.mark.parametrize("written", ['"09:30"', '"mon"', '"mon 25:00"', "true", "7"])
+def test_a_weekly_post_at_no_time_is_refused_with_the_line_to_write(folder: Path, written: str) -> None:
+    with pytest.raises(SettingsError, match=r'\[policy\] weekly_post is no .*write: weekly_post = "mon 09:30"'):
+        read(folder, f"[policy]\nweekly_post = {written}\n")
 
 
 @pytest.mark.parametrize("f", fields(IdlePolicy), ids=lambda f: f.name)

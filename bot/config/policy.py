@@ -174,6 +174,8 @@ def _readers(hint: Any, name: str) -> Callable[[Any], Any]:
         return read_level
     if name == "command":
         return lambda v: read_match(v, r"/[a-z0-9_-]{1,31}", "is no slash command")
+    if name == "weekly_post":
+        return read_weekly
     if name in RANGES:
         return lambda v: read_number(v, *RANGES[name])
     kinds: dict[Any, Callable[[Any], Any]] = {
@@ -222,6 +224,16 @@ def read_match(value: object, pattern: str, what: str) -> str:
     return value
 
 
+def read_weekly(value: object) -> tuple[int, time] | None:
+    """``"mon 09:30"``; ``"off"`` or false: never."""
+    if value is False or (isinstance(value, str) and value.strip().lower() in ("off", "never", "no", "false")):
+        return None
+    day, _, at = str(value).strip().lower().partition(" ")
+    if day[:3] not in WORKDAYS or not at.strip():
+        raise wrong('is no day with a time (write it like "mon 09:30", or "off")', instead="mon 09:30")
+    return WORKDAYS.index(day[:3]), read_time(at)
+
+
 LEVELS = ("watch", "hands", "act")
 """How far the bot may go, the careful one first."""
 
@@ -253,6 +265,8 @@ def in_units(value: object) -> str:
             return f'"{value:%H:%M}"'
         case frozenset():
             return "[" + ", ".join(f'"{WORKDAYS[d]}"' for d in sorted(value)) + "]"
+        case (int() as day, time() as at):
+            return f'"{WORKDAYS[day]} {at:%H:%M}"'
         case tuple():
             return "[" + ", ".join(in_units(v) for v in value) + "]"
         case bool():

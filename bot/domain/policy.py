@@ -98,6 +98,7 @@ class Policy:
     ask_holder_every: timedelta = 24 * H  # one holder is asked by one person once in this
     morning_after: timedelta = 24 * H  # a card held for longer is asked about in the morning while somebody waits
     teams: tuple[Team, ...] = ()  # the section [teams]
+    weekly_post: tuple[int, time] | None = (0, time(9, 30))  # weekday (Monday 0) and time, site's zone; None: off
     reading_stale: timedelta = 5 * MIN  # after that a guest is unknown
     clock_jump: timedelta = 5 * MIN  # of the bot's host against the monotonic clock
     command: str = "/gpu"  # the slash command's word, for messages

@@ -193,8 +193,9 @@ class Rounds:
         self._teller.run(stop)
 
     def tell(self) -> int:
-        """Send what is due now, the board included; returns how many messages went out."""
+        """Send what is due now, board and weekly post included; returns how many messages went out."""
         self._teller.show_board()
+        self._teller.show_weekly()
         return self._teller.tell()
 
     def close(self) -> None:
@@ -317,4 +318,5 @@ def _persons(books: Books) -> set[PersonId]:
     """Everybody whom the books name."""
     owners = (owner for machine in books.machines.values() for owner in machine.owners)
     requests, leases = (x.person for x in books.requests.values()), (x.person for x in books.leases.values())
-    return {*owners, *requests, *leases, *(a.person for a in books.agreements.values())} - {BOT, ""}
+    agreed, wait = (a.person for a in books.agreements.values()), (i.person for i in books.interests.values())
+    return {*owners, *requests, *leases, *agreed, *wait} - {BOT, ""}

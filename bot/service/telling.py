@@ -33,6 +33,7 @@ from bot.service.ports import (
     Voice,
 )
 from bot.service.recording import chore
+from bot.service.reporting import Weekly
 from bot.service.words.plain import flat
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Teller:
         self._quiet_until: dict[PersonId, float] = {}  # audience -> real second before which it is left alone
         self._shown: Reply | None = None  # the board as it was last handed to the outbox
         self._shown_at: tuple[float, datetime] | None = None  # real seconds and the bot's clock
+        self._weekly = Weekly(store, clock, policy)
 
     # ---- the thread
 
@@ -84,6 +86,7 @@ class Teller:
             if poked or self._clock.real() - shown >= BOARD_ANYWAY:
                 shown = self._clock.real()
                 chore("the board", self.show_board)
+                chore("the weekly post", self.show_weekly)
             if chore("the outbox", self.tell) is None:
                 stop.wait(TROUBLED)
 
@@ -208,6 +211,10 @@ class Teller:
             transaction.record(Changes(), [Post(0, CHANNEL, board, key=BOARD, at=now, priority=2)])
         self._shown, self._shown_at = board, (real, now)
         return True
+
+    def show_weekly(self) -> bool:
+        """Hand the weekly post to the outbox if its time has come. Returns whether it did."""
+        return self._weekly.look()
 
     def _board_due(self, real: float, now: datetime) -> bool:
         """Whether the last edit is long enough ago, also if the bot's clock was set meanwhile."""

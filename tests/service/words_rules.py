@@ -21,7 +21,7 @@ VERBS = found()
 """All that can be said."""
 
 NO_WORDS = frozenset(
-    {"machine add", "machine remove", "machine owners", "machine token", "machine list", "pause", "resume"}
+    {"machine add", "machine remove", "machine owners", "machine token", "machine list", "pause", "resume", "report"}
 )
 """Verbs that read their words themselves, or have none."""
 
