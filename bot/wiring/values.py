@@ -26,6 +26,7 @@ def slack_of(settings: Settings) -> SlackSettings:
         api_url=settings.slack.api_url,
         adapter=settings.slack.adapter,
         admins=tuple(settings.site.admins),
+        members=tuple((team.name, who) for team in settings.policy().teams for who in sorted(team.members)),
         zone=settings.site.zone,
         disturb=settings.policy().idle.nudge,
     )

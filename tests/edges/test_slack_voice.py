@@ -321,6 +321,22 @@ def test_admins_who_are_not_there_are_named_at_the_start(slack: LocalSlack, capl
     people.close()
 
 
+def test_members_of_teams_are_told_by_user_name_and_whom_nobody_is_called_is_named(
+    slack: LocalSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_for(slack, members=(("vision", "bob"), ("vision", "bobb"), ("text", "U0NOBODY99")))
+    people = SlackPeople(make_client(settings), settings)
+    assert people.person(BOB).user_name == "bob"
+    people.check_admins().result(10)
+    assert caplog.text.count("has the user name") == 1 and "'bobb'; [teams.vision] members" in caplog.text
+    before = slack.drive.get("counts")["users.list"]
+    good = settings_for(slack, members=(("vision", "bob"),))
+    people._settings = good
+    people.check_admins().result(10)
+    assert slack.drive.get("counts")["users.list"] == before, "nobody new: nothing is asked"
+    people.close()
+
+
 def test_who_cannot_be_written_to_is_asked_about_again(slack: LocalSlack) -> None:
     settings = settings_for(slack)
     people = SlackPeople(make_client(settings), settings)

@@ -43,6 +43,7 @@ class SlackSettings:
     api_url: str = "https://slack.com/api/"  # Web API; the local Slack in demos and tests
     adapter: str = "websocket_client"  # or "builtin"
     admins: tuple[str, ...] = ()  # ids or user names of gpubot's admins
+    members: tuple[tuple[str, str], ...] = ()  # of teams: the team, and an id or a user name
     zone: str = "Europe/Berlin"  # for people whose zone is not known
     disturb: bool = (
         False  # whether it is asked who does not want to be disturbed: only rules that heed it make it worth a call

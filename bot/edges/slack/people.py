@@ -78,7 +78,7 @@ class SlackPeople:
         self._asking: dict[PersonId, Future[_Known]] = {}
         self._admins: dict[str, PersonId] = {}
         self._quiet_until = 0.0  # Slack said "too many questions" (monotonic)
-        self._listing: Future[None] | None = None  # the workspace is being listed
+        self._listing: Future[bool] | None = None  # the workspace is being listed
         self._list_at = 0.0  # not again before (monotonic)
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(ASKING, thread_name_prefix="people")
@@ -250,7 +250,24 @@ class SlackPeople:
             if why:
                 found.append(f"the admin {word!r} of [site] admins cannot answer: {why}")
                 log.warning("%s; name somebody of the workspace", found[-1])
+        self._check_members()
         return found
+
+    def _check_members(self) -> None:
+        """User names of teams that nobody has are named in the log: they would count for nobody. Asks for the workspace once at most."""
+        named = [(team, word) for team, word in self._settings.members if not ID.match(word)]
+        if self._unmet(named) and self._list():
+            for team, word in self._unmet(named):
+                log.warning(
+                    "nobody in the workspace has the user name %r; [teams.%s] members takes ids or user names",
+                    word,
+                    team,
+                )
+
+    def _unmet(self, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        with self._lock:
+            met = {known.user_name.lower() for known in self._known.values()}
+        return [one for one in named if one[1] not in met]
 
     def _by_user_name(self, word: str) -> PersonId | None:
         """The id of an admin who is named in the settings."""
@@ -271,8 +288,8 @@ class SlackPeople:
             found = self._admins.get(word)
         return found or next((p.id for p in self._remembered() if p.admin and p.name == word), None)
 
-    def _list(self) -> None:
-        """Everybody, page by page (users.list is a slow tier: once, to resolve the names of admins)."""
+    def _list(self) -> bool:
+        """Everybody, page by page (users.list is a slow tier: once, to resolve the names of admins). Returns whether all were told."""
         cursor = ""
         try:
             while True:
@@ -290,8 +307,10 @@ class SlackPeople:
                     log.warning(
                         "nobody in the workspace has the user name %r; [site] admins takes ids or user names", word
                     )
+            return True
         except VoiceError as error:
             log.warning("names of the admins: %s", error)
+            return False
         finally:
             with self._lock:
                 self._listing = None
