@@ -183,6 +183,8 @@ ADDED = [
     # A card that its host does not show any more is lost, but its machine names it still, and does not start with it.
     _l(L.ACTIVE, On.NOT_SHOWN, L.RETURNING, ""),
     _l(None, On.NOT_SHOWN, L.RETURNING, ""),
+    # Of several that are had, those that are spare end as a part when somebody waits.
+    _l(None, On.END, L.RETURNING, ""),
     _m(M.STARTING, On.MOVED_AWAY, M.UNDOING, ""),
     # Its host may be restarted with its cards at other addresses while it is off: the next move puts them right.
     _m((M.CHANGING, M.STARTING, M.UNDOING, M.STUCK), On.RENUMBERED, M.DROPPED, ""),
