@@ -353,6 +353,62 @@ def replay_trace(
             _fail(f"{plot} cannot be written: {error.strerror}")
 
 
+@app.command()
+def report(
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the sums as a table: a row a day, kind, what, team and person; - prints it."
+        ),
+    ] = None,
+    week: Annotated[bool, typer.Option("--week", help="The last whole week, Monday to Sunday.")] = False,
+    month: Annotated[bool, typer.Option("--month", help="The last whole month.")] = False,
+    first: Annotated[str, typer.Option("--from", metavar="DAY", help="From this day on: 2026-11-09.")] = "",
+    last: Annotated[str, typer.Option("--to", metavar="DAY", help="Up to this day, which is included.")] = "",
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw it, too, into this file.")] = None,
+    copy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of a copy that `gpubot db backup` wrote, not of the database.")
+    ] = None,
+    settings: SettingsFile = HERE,
+) -> None:
+    """How the hours of the cards went: lent, busy, quiet, unknown, free, resting; who waited. Else this week so far.
+
+    Only reads, with the bot running or not. Days are those of the site's zone. Names of people are in it.
+    """
+    from bot.wiring.reports import Wanted
+    from bot.wiring.reports import report as made_of
+
+    loaded = _load(settings)
+    with _database(settings):
+        made = made_of(loaded, Wanted(week, month, first, last), copy)
+    if csv is None:
+        typer.echo(made.text)
+    else:
+        _write_table(csv, made.table)
+    if plot is not None and made.picture is not None:
+        from bot.edges.plots import Plots
+
+        try:
+            plot.write_bytes(Plots().hours(made.picture))
+        except OSError as error:
+            _fail(f"{plot} cannot be written: {error.strerror}")
+
+
+def _write_table(file: Path, table: list[tuple[str, ...]]) -> None:
+    """As CSV; ``-`` is the standard output."""
+    import csv
+
+    if str(file) == "-":
+        csv.writer(sys.stdout, lineterminator="\n").writerows(table)
+        return
+    try:
+        with file.open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out).writerows(table)
+    except OSError as error:
+        _fail(f"{file} cannot be written: {error.strerror}")
+    typer.echo(f"{len(table) - 1} rows in {file}.")
+
+
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int], None]]:
     """Shows how far something is, if there is a terminal: called with how much is done, and of how much."""

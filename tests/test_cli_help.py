@@ -25,6 +25,7 @@ COMMANDS = (
     ["demo"],
     ["say"],
     ["replay"],
+    ["report"],
     ["local"],
     ["local", "slack"],
     ["local", "vcenter"],

@@ -41,4 +41,4 @@ def run(ctx: Context) -> Reply:
         raise Unclear(text=ctx.text, hint="report week")
     period = PERIODS[said](ctx.now, ctx.policy.zone)
     found = report_of(ctx.archive, ctx.draft.books, period, ctx.now)
-    return reported(found, ctx.policy, ctx.person, admin=ctx.person.id in set(ctx.people.admins()))
+    return reported(found, ctx.person, admin=ctx.person.id in set(ctx.people.admins()))

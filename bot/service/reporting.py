@@ -61,7 +61,7 @@ class Weekly:
         if report.empty:
             log.info("no weekly post: nothing was lent last week, and nobody asked")
             return False
-        post = Post(0, CHANNEL, weekly_post(report, self._policy), once=once, at=now)
+        post = Post(0, CHANNEL, weekly_post(report), once=once, at=now)
         with self._store.transaction() as transaction:
             if once not in transaction.books().said:
                 transaction.record(Changes(), [post])

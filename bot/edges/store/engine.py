@@ -63,15 +63,16 @@ def name_of(url: str) -> str:
     return where(parse_url(url))
 
 
-def make_engine(url: URL, *, create: bool = True) -> Engine:
-    """An engine with our rules. Transactions are begun by the :class:`Gate` alone."""
+def make_engine(url: URL, *, create: bool = True, only_reads: bool = False) -> Engine:
+    """An engine with our rules. Transactions are begun by the :class:`Gate` alone. ``only_reads``: the database itself refuses anything else."""
     if url.get_backend_name() == "sqlite":
         with reached(Path(str(url.database))):
             _check_file(url, create)
         engine = create_engine(url, connect_args={"timeout": PATIENCE_S}, pool_size=8, max_overflow=24)
-        event.listen(engine, "connect", _on_connect)
+        event.listen(engine, "connect", _on_connect_reading if only_reads else _on_connect)
     else:
-        args = {"connect_timeout": PATIENCE_S, "options": f"-c lock_timeout={PATIENCE_S * 1000}"}
+        only = " -c default_transaction_read_only=on" if only_reads else ""
+        args = {"connect_timeout": PATIENCE_S, "options": f"-c lock_timeout={PATIENCE_S * 1000}{only}"}
         engine = create_engine(url, connect_args=args, pool_size=8, max_overflow=24, pool_pre_ping=True)
     return engine
 
@@ -108,14 +109,22 @@ def _on_connect(raw: sqlite3.Connection, _record: Any) -> None:
     cursor.close()
 
 
+def _on_connect_reading(raw: sqlite3.Connection, _record: Any) -> None:
+    raw.isolation_level = None
+    cursor = raw.cursor()
+    for pragma in (f"busy_timeout = {PATIENCE_S * 1000}", "query_only = ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
 class Gate:
     """Opens transactions on one engine. It knows the database's name for error messages."""
 
-    def __init__(self, url: URL, *, plain: bool = False, create: bool = True) -> None:
+    def __init__(self, url: URL, *, plain: bool = False, create: bool = True, only_reads: bool = False) -> None:
         """Nothing is connected yet. ``plain``: writers begin as the driver likes (for the test that shows why not)."""
         self.where = where(url)
         self.sqlite = url.get_backend_name() == "sqlite"
-        self.engine = make_engine(url, create=create)
+        self.engine = make_engine(url, create=create, only_reads=only_reads)
         self.place = Place(Path(str(url.database)) if self.sqlite else None)
         self.place.guard(self.engine)
         self._begin_writing = "BEGIN" if plain else "BEGIN IMMEDIATE"

@@ -47,15 +47,24 @@ def real_now() -> datetime:
     return datetime.now(UTC)
 
 
-def open_store(url: str, *, now: Callable[[], datetime] = real_now, plain: bool = False, make: bool = True) -> SqlStore:
+def open_store(
+    url: str,
+    *,
+    now: Callable[[], datetime] = real_now,
+    plain: bool = False,
+    make: bool = True,
+    only_reads: bool = False,
+) -> SqlStore:
     """Open a database.
 
     :param now: the clock of the bot (virtual where that is virtual); it decides what is too old for the books
     :param plain: no BEGIN IMMEDIATE and no lock; wrong, and there to show why
     :param make: a SQLite file that is not there yet, or is empty, gets its tables; else it is refused (Absent)
+    :param only_reads: whatever would write is refused by the database; nothing is made
     :raises StoreError: newer or older than this program, not ours, held, not writable; the text says what to do
     """
-    gate = Gate(parse_url(url), plain=plain, create=make)
+    make = make and not only_reads
+    gate = Gate(parse_url(url), plain=plain, create=make, only_reads=only_reads)
     try:
         _make_ready(gate, make)
     except BaseException:

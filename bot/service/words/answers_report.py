@@ -11,7 +11,6 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from bot.domain.model import Person, PersonId
-from bot.domain.policy import Policy
 from bot.domain.report import LENT, POOL, Period, Report, What, days_of
 from bot.domain.report.values import percentile
 from bot.service.ports import Bar, HoursPicture, LineOf, Name, Reply
@@ -31,20 +30,20 @@ WORDS = {
 }  # fmt: skip
 
 
-def reported(report: Report, policy: Policy, reader: Person, *, admin: bool) -> Reply:
-    """The answer to ``report``: sums, the reader's own, and for admins everybody's."""
+def reported(report: Report, reader: Person | None, *, admin: bool = True) -> Reply:
+    """The answer to ``report``: sums, the reader's own, and for admins everybody's. ``reader``: None, it is the terminal's."""
     return say(
         head(f"{period_words(report.period)}: {_lent_words(report)}"),
         *_sums(report),
         *_scores(report),
-        _own(report, reader.id),
+        _own(report, reader.id) if reader is not None else None,
         _people(report) if admin else None,
         buttons=(button("Last week", "report week"), button("Last month", "report month"), MINE),
         picture=picture(report),
     )
 
 
-def weekly_post(report: Report, policy: Policy) -> Reply:
+def weekly_post(report: Report) -> Reply:
     """The weekly post: nobody's own hours."""
     return say(
         head(f"Last week, {period_words(report.period)}: {_lent_words(report)}"),
