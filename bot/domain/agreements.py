@@ -315,12 +315,20 @@ def _uncount(draft: Draft, machine: Machine, no: NotNow) -> None:
 # ---- by the terms -------------------------------------------------------------------------------------------------
 
 
-def firm_night(draft: Draft, machine: Machine, person_zone: str, policy: Policy, label: str) -> Agreement:
-    """The machine's next night that has not begun, agreed by the terms: "not now" does not skip it. Asked again, the same one."""
+def firm_night(
+    draft: Draft, machine: Machine, person_zone: str, policy: Policy, label: str, by: datetime | None = None
+) -> Agreement:
+    """The machine's next night that has not begun, agreed by the terms: "not now" does not skip it. Asked again, the same one.
+
+    :param by: it has to be over by then, so that a time before that is agreed if the night is later
+    """
     for agreement in open_of(draft, machine.uuid):
         if agreement.firm and agreement.label == label and agreement.window and agreement.window.end > draft.now:
             return agreement
-    window = usable_night(draft.now + policy.last_call, person_zone, policy, usual(machine, policy))
+    begins, takes = draft.now + policy.last_call, usual(machine, policy)
+    window = usable_night(begins, person_zone, policy, takes)
+    if by is not None and window.end > by and by - begins >= takes:
+        window = Window(begins, by)
     made = Agreement(
         number=draft.number("agreement"),
         machine=machine.uuid,

@@ -7,14 +7,12 @@ is given over it then is spare. It gives and takes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import ceil
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Lease, LeaseState, PersonId, Request, RequestState
-from bot.domain.near import host_of, near
+from bot.domain.near import near
 from bot.domain.order import waits
 from bot.domain.policy import Policy
 from bot.domain.queue import line
@@ -31,6 +29,11 @@ class Share:
     team_most: int  # the same of the team
     team_has: int  # 0 without a team
 
+    @property
+    def beyond(self) -> int:
+        """How many devices of what they have are over a share."""
+        return max(0, self.has - self.most, self.team_has - self.team_most)
+
     def over(self, count: int) -> frozenset[Rule]:
         """The caps that so many more devices would be over."""
         mine = {Rule.CAP} if self.has + count > self.most else set()
@@ -44,18 +47,15 @@ class Caps:
         """``machine``: any one of the host."""
         self._draft, self._kind = draft, kind
         there = near(draft, machine) or draft
-        whole = [s for s in all_of(there, kind) if (c := draft.card(s)).aside is None and not c.doubted]
-        self.most = max(1, ceil(policy.pool_share * len(whole)))
-        self._team_most = max(1, len(whole) - policy.team_leaves)
+        whole = len(all_of(there, kind))  # those that rest, too: a share does not change by that
+        self.most = max(1, ceil(policy.pool_share * whole))
+        self._team_most = max(1, whole - policy.team_leaves)
         self._has, self._team_has = Counter[PersonId](), Counter[str]()
-        host = host_of(draft, machine)
-        for lease in draft.leases.values():
-            if counts(lease) and lease.kind == kind and host_of(draft, lease.machine) in ("", host):
-                self._add(lease, len(lease.slots))
+        for hold in there.holds:
+            whose = _holder(draft, hold.label)
+            if whose is not None and whose.kind == kind:
+                self._add(whose, 1)
         self._line = [r for r in line(there) if r.kind == kind]
-        for request in self._line:
-            if request.state is RequestState.OFFERED:
-                self._add(request, request.count)
         self._wanted: tuple[Counter[PersonId], Counter[str]] | None = None
 
     def _add(self, whose: Lease | Request, count: int) -> None:
@@ -111,12 +111,9 @@ class Caps:
         self._wanted = None
 
 
-def counts(lease: Lease) -> bool:
-    """Whether its devices are its holder's: what was given back counts no more."""
-    return lease.state in OPEN_LEASE and lease.state is not LeaseState.RETURNING
-
-
-def spare_of(caps: Caps, leases: Iterable[Lease]) -> int:
-    """How many devices of some spare leases of one person are over their share."""
-    mine = [*leases]
-    return max(0, caps.share(mine[0]).has - caps.most) if mine else 0
+def _holder(draft: Draft, label: str) -> Lease | Request | None:
+    """Whose a hold is: what was given back is nobody's any more."""
+    lease = draft.leases.get(label)
+    if lease is not None:
+        return lease if lease.state is not LeaseState.RETURNING else None
+    return draft.requests.get(int(label)) if label.isdigit() else None

@@ -47,7 +47,7 @@ STAMPS: dict[type, tuple[str, ...]] = {
     Request: ("asked", "question", "told", "changed", "served"),
     Lease: (
         "since", "changed", "active_since", "free_since", "clock_since", "bound_since", "guest_without_since", "question",
-        "seen_vcenter", "seen_guest", "computed", "proven", "done_heard",
+        "seen_vcenter", "seen_guest", "computed", "proven", "done_heard", "wanted_since",
     ),
     Move: (
         "opened", "changed", "last_call", "shutdown_at", "off_at", "on_at", "blocked_since", "blind_since",

@@ -340,6 +340,7 @@ class Lease:
     )
     guest_seen: bool = False  # the guest said that it sees the devices
     over_time: bool = False  # end reached while nobody waited
+    wanted_since: datetime | None = None  # spare, and somebody else really waits since then: work that runs is waited for
     extended: int = 0  # how often it was extended while others waited
     missing: int = 0  # complete looks in a row in which a device of an active lease was not on its machine
     not_nows: int = 0  # how often "not now" was said to its return while others waited

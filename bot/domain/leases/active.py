@@ -1,4 +1,4 @@
-"""A lease that works: lost devices, differences, reminders and the end. Its broken cards are in ``broken``."""
+"""A lease that works: lost devices and differences. Its broken cards are in ``broken``, its end is in ``ending``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Any
 
 from bot.domain import away, quarantine
 from bot.domain.draft import Draft
-from bot.domain.leases.acts import waiter
 from bot.domain.leases.common import Round, fresh, under_way
-from bot.domain.leases.ends import TIME_OVER, end, moved, split
+from bot.domain.leases.ending import ending
+from bot.domain.leases.ends import end, moved, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import BOT, AsideWhy, Lease, LeaseState, Power, Reading, RequestState
-from bot.domain.near import meet
+from bot.domain.model import BOT, AsideWhy, Lease, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, not_there
-from bot.domain.questions import window_key
-from bot.domain.queue import shortage, waiters
 
 
 def active(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -28,7 +25,7 @@ def active(draft: Draft, ctx: Round, lease: Lease) -> None:
     word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
     if word is not None:
         checked = _heard(draft, ctx, checked, word)
-    _ending(draft, ctx, checked)
+    ending(draft, ctx, checked)
 
 
 def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
@@ -113,74 +110,3 @@ def _heard(draft: Draft, ctx: Round, lease: Lease, word: Reading) -> Lease:
 def _counts(word: Reading) -> bool:
     """Whether its count of cards says that some are missing: it looks from inside, and has a driver that could show them."""
     return word.inside and not word.no_driver
-
-
-# ---- the end ------------------------------------------------------------------------------------------------------
-
-
-def _ending(draft: Draft, ctx: Round, lease: Lease) -> None:
-    """Reminders, the end with nobody waiting, and the end with somebody waiting."""
-    due = lease.end
-    if due is None or lease.active_since is None:
-        return
-    if draft.now < due:
-        # A mark that was over when the time began, or was made longer, needs no reminder.
-        near = [before for before in ctx.policy.reminders if lease.changed < due - before <= draft.now]
-        if near:
-            once = f"{lease.label}:{due.isoformat()}:{min(near)}"
-            waits = waiter(draft, lease)
-            who = waits.person if waits is not None and waits.person != lease.person else ""
-            draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due, who=who))
-        return
-    if not _needed(draft, ctx, lease):
-        if not lease.over_time:
-            lease = step(draft, lease, On.OVER_TIME, over_time=True, changed=lease.changed)
-            once = f"{lease.label}:{due.isoformat()}"
-            draft.tell(News(NewsKind.OVER_TIME, lease.person, once=once, lease=lease))
-        return
-    if _works(draft, ctx, lease) and draft.now < due + ctx.policy.running_work:
-        _tell_waiters(draft, ctx, lease)
-        return
-    fields: dict[str, Any] = {"reason": TIME_OVER, "not_nows": 0, "question": draft.now}
-    lease = step(draft, lease, On.END, why="its time is over and somebody waits", **fields)
-    machine, key = draft.machines.get(lease.machine), window_key(lease.label)
-    draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, machine=machine, reason=lease.reason))
-
-
-def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:
-    """Whether somebody waits for this one: of all whose time is over, those that do nothing go first, then the longest over."""
-    short = shortage(draft, lease.kind, lease.machine)
-    due = [
-        x
-        for x in draft.leases.values()
-        if x.state is LeaseState.ACTIVE
-        and x.kind == lease.kind
-        and meet(draft, x.machine, lease.machine)
-        and x.end is not None
-        and x.end <= draft.now
-    ]
-    for other in sorted(due, key=lambda x: (_works(draft, ctx, x), x.end, x.label)):
-        if short <= 0:
-            return False
-        if other.label == lease.label:
-            return True
-        short -= len(other.slots)
-    return False
-
-
-def _works(draft: Draft, ctx: Round, lease: Lease) -> bool:
-    """Whether work is known to run in its machine."""
-    word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
-    return word is not None and word.inside and (bool(word.jobs) or word.computes)
-
-
-def _tell_waiters(draft: Draft, ctx: Round, lease: Lease) -> None:
-    """Work that runs is waited for; who waits for the card hears of it once, and until when at most."""
-    if lease.end is None:
-        return
-    until = lease.end + ctx.policy.running_work
-    for request in waiters(draft, lease.kind, lease.machine):
-        if request.state is RequestState.QUEUED:
-            once = f"{request.number}:{lease.label}:{lease.end.isoformat()}"
-            news = News(NewsKind.WORK_RUNS, request.person, once=once, request=request, slots=lease.slots, until=until)
-            draft.tell(replace(news, who=lease.person))

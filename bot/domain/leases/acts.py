@@ -8,7 +8,7 @@ from datetime import datetime
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
 from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, ReasonWanted, TooLate, TooLong
-from bot.domain.leases.common import under_way
+from bot.domain.leases.common import others_wait, under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY, On, step
@@ -33,6 +33,7 @@ from bot.domain.model import (
 from bot.domain.news import CHANNEL, News, NewsKind
 from bot.domain.order import team_of
 from bot.domain.planner import expected_free
+from bot.domain.planner.back import waits_for
 from bot.domain.policy import Policy
 from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters
@@ -160,6 +161,9 @@ def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: P
     if new_end <= lease.end:
         raise NotLater(number=lease.label, end=lease.end)
     waits = waiter(draft, lease)
+    if lease.wanted_since is not None:
+        why = "it is spare, and goes back as soon as nothing runs"
+        raise NoLonger(number=lease.label, end=None, who=waits.person if waits is not None else "", why=why)
     _within(draft, lease, new_end, waits, person, policy)
     extended = lease.extended + 1 if waits else lease.extended
     why = f"until {new_end.isoformat()}"
@@ -201,6 +205,7 @@ def _within(
                 f"{limit_words(policy.extend_waiting)} longer, once, while others wait",
             ),
         ]
+    _past_others(draft, lease, new_end, person)
     latest, limit = min(limits)
     if new_end <= latest:
         return
@@ -211,6 +216,21 @@ def _within(
         )
     raise TooLong(
         limit=limit, text="", works=f"extend #{lease.label} until {instant_words(latest, person.zone, draft.now)}"
+    )
+
+
+def _past_others(draft: Draft, lease: Lease, new_end: datetime, person: Person) -> None:
+    """Refuse an end past the one up to which it was given past others, as long as they wait."""
+    before = waits_for(draft, lease)
+    if before is None or lease.passing is None or lease.end is None or new_end <= lease.passing.ends_by:
+        return
+    why = f"it was given past #{before.number}, who has to have it in time"
+    latest = lease.passing.ends_by.replace(second=0, microsecond=0)
+    if latest <= lease.end:
+        raise NoLonger(number=lease.label, end=lease.end, who=before.person, why=why)
+    words = instant_words(latest, person.zone, draft.now)
+    raise TooLong(
+        limit=f"{words}, since {why}", text="", who=before.person, works=f"extend #{lease.label} until {words}"
     )
 
 
@@ -235,6 +255,8 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
         raise TooLate(state=str(move.state), number=lease.label, why="its machine is restarting for it right now")
     if lease.active_since is None:
         raise NotPossible(what="keep", why=f"#{lease.label} never worked here")
+    if lease.terms.spare and lease.ended_by == BOT and others_wait(draft, lease):
+        raise NotPossible(what="keep", why=f"{lease.reason}; ask for a card again, and you are in line")
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
     _tell_holder(draft, lease, by, "kept")

@@ -10,12 +10,14 @@ from bot.domain.draft import Draft
 from bot.domain.leases.acts import move_of
 from bot.domain.leases.broken import broken_on
 from bot.domain.leases.common import Round, ask_window, fresh, stood_still
-from bot.domain.leases.ends import broken
+from bot.domain.leases.ends import TIME_OVER, broken
 from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_MOVE, On, step
-from bot.domain.model import AsideWhy, Lease, LeaseState, Move, MoveState, Power, Reading
+from bot.domain.model import BOT, AsideWhy, Lease, LeaseState, Move, MoveState, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.planner.back import waits_for
 from bot.domain.pool import set_aside
+from bot.domain.questions import window_key
 
 PROVABLE = frozenset({MoveState.PROVING, MoveState.DONE, MoveState.DROPPED})
 """States of the move in which its devices may be proven."""
@@ -67,6 +69,12 @@ def _came_not(draft: Draft, lease: Lease, move: Move | None) -> None:
 def _left_off(draft: Draft, ctx: Round, lease: Lease) -> None:
     """The devices sit in a machine that is off by its owner's wish: a button for it; after 12 h the clock starts."""
     machine, lease = draft.machines[lease.machine], stood_still(draft, ctx, lease)
+    if lease.passing is not None and draft.now >= lease.passing.ends_by and waits_for(draft, lease) is not None:
+        fields: dict[str, Any] = {"reason": TIME_OVER, "ended_by": BOT, "not_nows": 0}
+        lease = step(draft, lease, On.RELEASE_LATE, why=TIME_OVER, **fields)
+        news = News(NewsKind.RETURNING, lease.person, lease=lease, machine=machine, reason=TIME_OVER)
+        draft.tell(replace(news, key=window_key(lease.label)))
+        return
     if draft.now - lease.counts_from >= ctx.policy.power_on_wait and not draft.paused:
         _activate(draft, ctx, lease, On.LEFT_OFF)
         return
@@ -143,6 +151,10 @@ def _activate(draft: Draft, ctx: Round, lease: Lease, event: On) -> None:
     due = lease.end if worked and lease.end is not None else due
     passed = until is not None and until <= draft.now and not worked
     why = "the time you named has passed, so the usual length counts" if passed else ""
+    before = waits_for(draft, lease)
+    if before is not None and lease.passing is not None and due > lease.passing.ends_by:
+        due = max(draft.now, lease.passing.ends_by)
+        why = f"it ends sooner than you asked: it was given past #{before.number}, whose turn comes then"
     lease = step(
         draft,
         lease,

@@ -11,6 +11,8 @@ from bot.domain.leases.ends import TIME_OVER, end, moved, no_window
 from bot.domain.lifecycle import On, step
 from bot.domain.model import AgreementState, Card, Lease, Mode, Rest, RestWhy, SlotId, Turn
 from bot.domain.news import News, NewsKind
+from bot.domain.planner.back import waits_for
+from bot.domain.policy import Policy
 from bot.domain.quarantine import LOOKS_TO_BE_GONE
 from bot.domain.queue import contended, waiters
 from bot.domain.shelves import agreements_of
@@ -37,11 +39,23 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
         end(draft, lease, On.NO_EQUAL, f"{why} and no equal one is free")
         return
     lease = swapped
+    if _too_late(draft, lease, ctx.policy):
+        before = lease.passing.over if lease.passing is not None else 0
+        end(draft, lease, On.NOT_USED, f"too little time was left before the turn of #{before}, who waits longer")
+        return
     has = {h.slot for h in draft.held(lease.label) if h.turn is Turn.HAS} >= set(lease.slots)
     if has and not under_way(draft, lease.machine) and all(sight.there(s, lease.machine) for s in lease.slots):
         step(draft, lease, On.SEEN_THERE, why="its devices are on its machine already")
         return
     _wait_for_window(draft, ctx, watch_window(draft, sight, lease), has)
+
+
+def _too_late(draft: Draft, lease: Lease, policy: Policy) -> bool:
+    """Whether what was given past others would be over before it is put on."""
+    if lease.passing is None or lease.active_since is not None or under_way(draft, lease.machine):
+        return False
+    takes = windows.usual(draft.machines[lease.machine], policy)
+    return draft.now + takes >= lease.passing.ends_by and waits_for(draft, lease) is not None
 
 
 def _moved_away(draft: Draft, ctx: Round, lease: Lease) -> bool:

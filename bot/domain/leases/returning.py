@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from bot.domain import windows
 from bot.domain.away import carried
@@ -12,6 +13,7 @@ from bot.domain.leases.ends import HANDED_ON, end, split
 from bot.domain.lifecycle import On
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
+from bot.domain.planner.back import waits_for
 from bot.domain.quarantine import not_there
 from bot.domain.questions import firm_key
 from bot.domain.shelves import agreements_of
@@ -60,19 +62,20 @@ def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
 
 def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
     """24 h after the end, less what stood still, the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
-    why = _why_firm(draft, ctx, lease)
-    if (
-        not (ctx.acting and why and others_wait(draft, lease))
-        or under_way(draft, lease.machine)
-        or _has_firm(draft, lease.machine)
-    ):
+    passed = _passed(draft, lease)
+    why = "somebody has waited for it since before it was lent" if passed else _why_firm(draft, ctx, lease)
+    by = lease.passing.back_by if passed and lease.passing is not None else None
+    waited = passed or (why and others_wait(draft, lease))
+    if not (ctx.acting and waited) or under_way(draft, lease.machine) or _has_firm(draft, lease.machine, by):
         return
     if all(not_there(draft, s) for s in lease.slots):
         return  # nobody gains a card by it
     if not any(ctx.sight.there(s, lease.machine) or carried(draft, ctx.sight, lease, s) for s in lease.slots):
         return  # no restart of its machine would help, or it cannot be seen
     machine = draft.machines[lease.machine]
-    agreement: Agreement = windows.firm_night(draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label)
+    agreement: Agreement = windows.firm_night(
+        draft, machine, ctx.zone(lease.person), ctx.policy, label=lease.label, by=by
+    )
     start = agreement.window.start if agreement.window else None
     for to in (*machine.owners, ADMINS, CHANNEL):
         news = News(
@@ -90,5 +93,14 @@ def _why_firm(draft: Draft, ctx: Round, lease: Lease) -> str:
     return ""
 
 
-def _has_firm(draft: Draft, machine: MachineId) -> bool:
-    return any(a.firm and a.state is AgreementState.OPEN for a in agreements_of(draft, machine))
+def _passed(draft: Draft, lease: Lease) -> bool:
+    """Whether it was given past somebody who waits still, and its time is over: they have it in time."""
+    if lease.passing is None or waits_for(draft, lease) is None:
+        return False
+    return draft.now >= min(lease.end or lease.passing.ends_by, lease.passing.ends_by)
+
+
+def _has_firm(draft: Draft, machine: MachineId, by: datetime | None) -> bool:
+    """Whether a time is agreed by the terms already, which is over in time."""
+    mine = (a for a in agreements_of(draft, machine) if a.firm and a.state is AgreementState.OPEN)
+    return any(by is None or a.window is None or a.window.end <= by for a in mine)

@@ -109,6 +109,7 @@ def waits_for(places: Places, lease: Lease) -> Request | None:
     for request in line(places):
         if request.place_key >= own.place_key:
             return None
-        if request.kind == lease.kind and request.number != own.number and meet(places, request.machine, lease.machine):
+        same = request.kind == lease.kind and meet(places, request.machine, lease.machine)
+        if same and request.asked <= lease.since:  # who came later, and before it, was not passed
             return request
     return None

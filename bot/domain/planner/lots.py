@@ -5,6 +5,8 @@ One pass over the cards for each line, however many wait in it. It gives nothing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
@@ -64,7 +66,7 @@ class Lot:
         """Whether anybody of it has to wait so far."""
         return self._past is not None and (bool(self._past.shadows) or self._past.stuck is not None)
 
-    def spots(self, request: Request, kept: dict[SlotId, set[str]]) -> list[Spot]:
+    def spots(self, request: Request, kept: Mapping[SlotId, Mapping[str, int]]) -> list[Spot]:
         """What a request could be given, best first.
 
         :param kept: cards that count for somebody earlier, by the sizes that those want
@@ -74,7 +76,7 @@ class Lot:
             return []
         found = self.open
         if kept and self.shared and Rule.SIZE not in self._off:
-            found = [t for t in found if not kept.get(card_name(t.slot), set()) - {self.kind}]
+            found = [t for t in found if not kept.get(card_name(t.slot), {}).keys() - {self.kind}]
         return best(self._draft, request, found)
 
     def gave(self, request: Request, given: Given) -> None:

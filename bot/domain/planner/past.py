@@ -43,7 +43,7 @@ class Past:
         if self.stuck is not None:
             return
         if self._dues is None:
-            self._dues = self._reckoned()
+            self._dues = self.dues()
         count = needs(request)
         found = shadow(request.number, count, self._dues, earliest)
         if found is None:
@@ -51,9 +51,9 @@ class Past:
             return
         self.shadows.append(found)
         self._waiting.append(request)
-        self._dues = sorted(self._dues[count:] + [self._due_back(request, found.start)] * count)
+        self._dues = sorted(self._dues[count:] + [self.due_back(request, found.start)] * count)
 
-    def _due_back(self, request: Request, start: datetime) -> datetime:
+    def due_back(self, request: Request, start: datetime) -> datetime:
         """When devices are due that somebody takes then."""
         frees = self._frees
         begins = start + frees.usual(request.machine)
@@ -113,7 +113,8 @@ class Past:
 
     # ---- what is due
 
-    def _reckoned(self) -> list[datetime]:
+    def dues(self) -> list[datetime]:
+        """When each device of the line is due to be free, as agreed, sorted."""
         found: list[datetime] = []
         for card in self._cards:
             if card.aside is not None or card.doubted or not self._sight.usable(card.name):
@@ -165,7 +166,7 @@ class Past:
         if request.passing is not None:
             return request.passing.back_by
         offer = request.offer
-        return self._due_back(request, max(since, offer.accept_by if offer is not None else since))
+        return self.due_back(request, max(since, offer.accept_by if offer is not None else since))
 
 
 def needs(request: Request) -> int:

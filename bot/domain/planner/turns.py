@@ -54,15 +54,23 @@ class Turns:
         off: frozenset[Rule] = NONE_OFF,
         first: int = 0,
     ) -> None:
-        """``first``: the number of the request that is asked about: with ORDER off it goes first."""
+        """``first``: the number of the one that is asked about, if only one is. Rules of persons are off for it alone then, since the others keep
+        to them; those of cards are off for all; and with ORDER off it goes first."""
         self._draft, self._sight, self._people, self._policy, self._off = draft, sight, people, policy, off
+        self._only = first
         self._first = draft.requests[first].place_key if first and Rule.ORDER in off else None
         self._frees = Frees(draft, draft.now, policy, self._zone, sight)
         self._lots: dict[tuple[str, str], Lot] = {}  # by host and kind
         self._anywhere: list[Request] = []  # those who wait for a machine on a host that is not known: for all hosts
-        self._kept: dict[SlotId, set[str]] = {}  # cards that count for somebody who waits, by the sizes that those want
+        self._kept: dict[
+            SlotId, dict[str, int]
+        ] = {}  # cards that count for somebody who waits: the sizes that those want, and who first
         self._away: list[Request] = []  # those outside their working hours, behind whom others are asked
         self.left: dict[int, Left] = {}  # those to whom nothing was given, by number
+        self.found: dict[int, int] = {}  # how many devices were there for whom it was looked at, by number
+
+    def _is_off(self, rule: Rule, request: Request) -> bool:
+        return rule in self._off and self._only in (0, request.number)
 
     def _zone(self, person: PersonId) -> str:
         known = self._people.get(person)
@@ -70,14 +78,17 @@ class Turns:
 
     def take(self, request: Request) -> None:
         """The next one in line: it is given something, or has to wait."""
-        if request.state is not RequestState.QUEUED or (request.rest is not None and Rule.RESTS not in self._off):
+        if request.state is not RequestState.QUEUED or (
+            request.rest is not None and not self._is_off(Rule.RESTS, request)
+        ):
             return
         host = host_of(self._draft, request.machine)
         lot = self._lot(host, request)
         if host and not lot.shared and not lot.open:
             return  # nobody behind it is served either, so nobody need know what it counts on
         found, booked = lot.spots(request, self._kept), self._booked(request)
-        need = 1 if Rule.TOGETHER in self._off else needs(request)
+        need = 1 if self._is_off(Rule.TOGETHER, request) else needs(request)
+        self.found[request.number] = len(found)
         if booked is not None or len(found) < need:
             over = self._over(lot, request, need)
             self._wait(host, lot, request, found, booked, over or Left(free=len(found)))
@@ -87,6 +98,13 @@ class Turns:
             self._wait(host, lot, request, found, None, given)
         elif self._first is None or request.place_key >= self._first:
             self._serve(lot, request, given)
+
+    def counted_on(self, request: Request) -> int:
+        """Who counts on a card that is there for a request in another size; 0: nobody."""
+        lot = self._lot(host_of(self._draft, request.machine), request)
+        mine = (card_name(spot.slot) for spot in lot.spots(request, {}))
+        sizes = (self._kept.get(card, {}) for card in mine)
+        return next((n for of in sizes for kind, n in of.items() if kind != request.kind), 0)
 
     def _lot(self, host: str, request: Request) -> Lot:
         key = host, request.kind
@@ -100,7 +118,7 @@ class Turns:
 
     def _booked(self, request: Request) -> datetime | None:
         """From when on something that is booked for later may be given: its time, less the restart; None: it may be given."""
-        if request.start is None or Rule.BOOKED in self._off:
+        if request.start is None or self._is_off(Rule.BOOKED, request):
             return None
         begins = request.start - self._frees.usual(request.machine)
         return begins if begins > self._draft.now else None
@@ -119,13 +137,13 @@ class Turns:
             self._anywhere.append(request)
         if lot.shared and booked is None:
             for card in self._counts_on(request, found):
-                self._kept.setdefault(card, set()).add(request.kind)
+                self._kept.setdefault(card, {}).setdefault(request.kind, request.number)
 
     # ---- what it can be given
 
     def _can_have(self, lot: Lot, request: Request, found: list[Spot]) -> Given | Left:
         """What somebody can be given for whom enough is there, by shares and by what others count on."""
-        fewer = request.partly or Rule.TOGETHER in self._off
+        fewer = request.partly or self._is_off(Rule.TOGETHER, request)
         most = min(request.count, len(found))
         window = window_known(self._draft, self._sight, request)
         given: Given | Left = Left()
@@ -142,7 +160,7 @@ class Turns:
         over = self._over(lot, request, count)
         if over is not None:
             return over
-        if lot.waits and Rule.PASSING not in self._off:
+        if lot.waits and not self._is_off(Rule.PASSING, request):
             if lot.past.stuck is not None:
                 return Left(Rule.PASSING, count)
             its = stay(self._frees, request, spots, known)
@@ -160,7 +178,7 @@ class Turns:
         if request.terms.spare:
             share = replace(share, most=0)
         for rule, others in ((Rule.CAP, lot.caps.others), (Rule.TEAM_CAP, lot.caps.other_teams)):
-            if rule in self._off or rule not in share.over(count):
+            if self._is_off(rule, request) or rule not in share.over(count):
                 continue
             if others(request) > max(0, len(lot.open) - count) or self._other_sizes(lot, request, rule):
                 return Left(rule, len(lot.open), share=share)
@@ -202,7 +220,7 @@ class Turns:
 
     def _serve(self, lot: Lot, request: Request, given: Given) -> None:
         """It is its turn: a lease, or a question, or the next one is asked first."""
-        other = 0 if given.known or Rule.HOURS in self._off else self._asked_elsewhere(lot, request)
+        other = 0 if given.known or self._is_off(Rule.HOURS, request) else self._asked_elsewhere(lot, request)
         if other:
             self._away.append(request)
             self.left[request.number] = Left(Rule.HOURS, len(given.spots), other=other)

@@ -38,9 +38,10 @@ def unknown_thing(f: Facts, policy: Policy) -> Reply:
 
 def _unknown_person(f: Facts, policy: Policy) -> Reply:
     """Somebody whom nothing tells yet: at the terminal Slack is not asked, so only those are found who have said something."""
-    text = f.text("text")
+    text, known = f.text("text"), f.many("known")
     return no(
         head("I know no person ", ['"', said(text, 40), '"'] if text else "like that", "."),
+        ln("Who has a card: ", codes(known, last=" and "), ".") if known else None,
         ln(
             "Somebody is known after their first word to me in Slack: ",
             command(policy, "status"),
@@ -98,6 +99,7 @@ def too_long(f: Facts, policy: Policy) -> Reply:
     works = f.again(f.raw("said"), f.typed("instead"), f.typed("works"))
     return no(
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
+        ln(Name(f.text("who")), " comes next then.") if f.text("who") else None,
         ln("What works: ", command(policy, works), ".") if works else ln("What works: a shorter time."),
         NOTHING,
         buttons=(

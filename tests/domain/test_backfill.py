@@ -1,0 +1,218 @@
+"""Who may go past one who has to wait, by examples: four cards on one host, two of them lent until Wednesday."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bot.domain import planner, pool, queue
+from bot.domain.draft import Draft
+from bot.domain.model import LeaseState, Length, Request, RequestState
+from bot.domain.rules import Rule
+from bot.domain.times import read_length
+from tests.domain.world import ZONE, World
+
+MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+QUEUED, OFFERED, LEASED = RequestState.QUEUED, RequestState.OFFERED, RequestState.LEASED
+
+
+def berlin(day: int, hour: int, minute: int = 0) -> datetime:
+    """A time of the first days of December 2026 in Berlin; the 30th is Monday of November."""
+    month = 11 if day == 30 else 12
+    return datetime(2026, month, day, hour - 1, minute, tzinfo=UTC)
+
+
+def ask(
+    world: World, who: str, vm: str, count: int = 1, window: str | None = "now", length: str = "", **more: Any
+) -> Request:
+    """A request, with the words that only some have."""
+    kept = read_length(length, world.now, ZONE, world.policy) if length else Length()
+    wanted = queue.Wanted(count, "T4", f"uuid-{vm}", kept, window=world.wish(window), **more)
+    return world.do(lambda d: queue.request(d, world.people[who], wanted, world.policy))
+
+
+def two_lent(**policy: Any) -> World:
+    """ada has two of four cards until Wednesday 10:00; bob is first in line and wants all four."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0, **policy)
+    world.give("vm-python", ("T4-1", "T4-2"), "for 2d")
+    ask(world, "bob", "vm-r", 4, "nights")
+    world.round()
+    assert world.req(2).state is QUEUED
+    return world
+
+
+def verdict(world: World, number: int) -> Any:
+    return planner.verdict(Draft(world.books, world.now), world.sight(), world.people, world.policy, number)
+
+
+# ---- past a head that wants more
+
+
+def test_who_is_surely_back_goes_past_and_keeps_to_it() -> None:
+    world = two_lent()
+    carol = ask(world, "carol", "vm-train", 1, "now", "for 1h").number
+    world.round()
+    assert world.req(carol).state is LEASED
+    kept = world.lease(carol).passing
+    assert kept is not None and kept.over == 2
+    assert kept.back_by == berlin(2, 10, 25), "ada's end, the announcement, and a restart of 15 min"
+    assert kept.ends_by == berlin(1, 21, 48), "before the last night that is over by then is announced"
+
+
+def test_who_is_not_waits_behind() -> None:
+    world = two_lent()
+    carol = ask(world, "carol", "vm-train", 1, "now", "for 3d").number
+    world.round()
+    assert world.req(carol).state is QUEUED
+    found = verdict(world, carol)
+    assert Rule.PASSING in found.rules and found.passed == 2 and found.free == 2
+    assert found.start == berlin(2, 10, 25) and found.back == berlin(4, 6), "Thursday 10:30, and the night after"
+
+
+@pytest.mark.parametrize(("length", "goes"), [("until tue 21:30", True), ("until tue 22:30", False)])
+def test_the_night_after_the_end_counts(length: str, goes: bool) -> None:
+    """Until 22:30 it is in its machine until the night that begins on Wednesday."""
+    world = two_lent()
+    carol = ask(world, "carol", "vm-train", 1, "now", length).number
+    world.round()
+    assert (world.req(carol).state is LEASED) is goes
+
+
+def test_a_time_in_which_its_machine_restarts_anyway_counts_too() -> None:
+    world = two_lent()
+    world.agree("carol", "vm-train", "weekdays 07:00-08:00 even if busy")
+    carol = ask(world, "carol", "vm-train", 1, "now", "until wed 06:30").number
+    world.round()
+    kept = world.lease(carol).passing
+    assert kept is not None and kept.ends_by == berlin(2, 6, 30)
+
+
+def test_what_is_offered_past_others_is_offered_for_that_long_alone() -> None:
+    world = two_lent()
+    short, long = (
+        ask(world, "carol", "vm-train", 1, None, "for 1h"),
+        ask(world, "ada", "vm-python-2", 1, None, "for 3d"),
+    )
+    world.round()
+    assert world.req(short.number).state is OFFERED and world.req(long.number).state is QUEUED
+    assert world.req(short.number).passing is not None
+
+
+def test_what_will_be_over_goes_to_whoever_wants_it() -> None:
+    """bob wants three: when ada's two are back, one of the four is over."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1", "T4-2"), "for 2d")
+    ask(world, "bob", "vm-r", 3, "nights")
+    first, second = (
+        ask(world, "carol", "vm-train", 1, "now", "for 3d"),
+        ask(world, "ada", "vm-python-2", 1, "now", "for 3d"),
+    )
+    world.round()
+    assert world.req(first.number).state is LEASED and world.lease(first.number).passing is None
+    assert world.req(second.number).state is QUEUED, "it was one"
+
+
+def test_what_may_not_be_over_at_worst_is_not() -> None:
+    """Two of ada's are due at one time, but her machines are two: one may be late by days, so bob would lose by it."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1",), "for 2d")
+    world.give("vm-python-2", ("T4-2",), "for 2d")
+    world.do(lambda d: d.put(replace(d.leases["2"], extended=1)))  # so the first may be extended, the second not
+    ask(world, "bob", "vm-r", 3, "nights")
+    carol = ask(world, "carol", "vm-train", 1, "now", "for 3d").number
+    world.round()
+    assert world.req(carol).state is QUEUED
+
+
+def test_nobody_goes_past_one_who_waits_for_more_than_there_is() -> None:
+    world = two_lent()
+    world.do(lambda d: pool.drain(d, d.cards["T4-1"], "dana", "hot"))
+    carol = ask(world, "carol", "vm-train", 1, "now", "for 1h").number
+    world.round()
+    assert world.req(carol).state is QUEUED
+    assert Rule.PASSING in verdict(world, carol).rules and verdict(world, carol).passed is None
+
+
+def test_the_first_in_line_is_served_as_if_nobody_had_gone_past() -> None:
+    """ada gives back when her time is over, carol's machine is restarted in the night before: bob has all four on Wednesday night."""
+    world = two_lent()
+    carol = ask(world, "carol", "vm-train", 1, "now", "for 1h").number
+    world.round()
+    world.until(lambda: world.lease(carol).state is LeaseState.ACTIVE, HOUR)
+    world.until(lambda: world.lease(carol).state is LeaseState.ENDED, 2 * DAY, 5 * MIN)
+    assert world.now <= berlin(1, 6), "its first night after the end is certain at once"
+    world.until(lambda: world.req(2).state is not QUEUED, 3 * DAY, 5 * MIN)
+    assert world.lease("2").slots and len(world.lease("2").slots) == 4
+
+
+# ---- booked
+
+
+def booked(world: World, start: datetime, count: int = 2, length: str = "for 4h") -> int:
+    return ask(world, "bob", "vm-r", count, "any time today", length, start=start).number
+
+
+def test_a_booking_is_served_at_its_time_less_the_restart() -> None:
+    world = World()
+    number = booked(world, berlin(30, 14), 1)
+    world.round()
+    assert world.req(number).state is QUEUED and verdict(world, number).rules == {Rule.BOOKED}
+    assert verdict(world, number).start == berlin(30, 14)
+    world.until(lambda: world.req(number).state is not QUEUED, 5 * HOUR, MIN)
+    assert world.now == berlin(30, 13, 45)
+
+
+def test_a_booking_keeps_its_cards_from_who_is_not_back_by_then() -> None:
+    """Thursday 14:00: whoever asks later gets what is not booked, or is surely back."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    number = booked(world, berlin(3, 14), 3)
+    long = ask(world, "carol", "vm-train", 2, "now", "for 5d")
+    world.round()
+    assert world.req(number).state is QUEUED and world.req(long.number).state is QUEUED
+    short = ask(world, "ada", "vm-python", 2, "now", "for 1d")
+    world.round()
+    kept = world.lease(short.number).passing
+    assert world.req(short.number).state is LEASED and kept is not None and kept.over == number
+    one = ask(world, "ada", "vm-python-2", 1, "now", "for 5d")
+    world.round()
+    assert world.req(one.number).state is LEASED and world.lease(one.number).passing is None, "one of four is over"
+
+
+# ---- partly
+
+
+def test_partly_takes_what_is_there() -> None:
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1", "T4-2"), "for 2d")
+    number = ask(world, "bob", "vm-r", 4, "nights", partly=True).number
+    world.round()
+    assert world.req(number).state is LEASED and world.req(number).count == 2 and world.req(number).wanted == 4
+    assert len(world.lease(number).slots) == 2
+
+
+def test_partly_asked_and_not_taken_is_as_it_was() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3"), "for 2d")
+    number = ask(world, "bob", "vm-r", 2, None, partly=True).number
+    world.round()
+    assert world.req(number).state is OFFERED and world.req(number).count == 1
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[number], world.people["bob"], world.policy))
+    assert world.req(number).count == 2 and world.req(number).wanted == 0
+
+
+def test_partly_goes_past_with_as_many_as_are_over() -> None:
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1", "T4-2"), "for 2d")
+    ask(world, "bob", "vm-r", 3, "nights")
+    carol = ask(world, "carol", "vm-train", 2, "now", "for 3d", partly=True).number
+    world.round()
+    assert world.req(carol).state is LEASED and len(world.lease(carol).slots) == 1
