@@ -7,11 +7,11 @@ Reply. The look-ups here refuse with the nearest thing that would work; they nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from bot.domain import queue, slots, vgpu
+from bot.domain import planner, promises, queue, slots, vgpu
 from bot.domain.draft import Draft
 from bot.domain.errors import (
     NoAnswer,
@@ -442,8 +442,29 @@ class Context:
     def scene(self) -> Scene:
         """What the words of an answer may look at, with the waiting times as they are now."""
         books, sight = books_of(self.draft), Sight(self.draft, self.seen, self.readings)
-        promises = Promises(books, self.now, self.policy, self.zone_of, sight)
-        return Scene(books, self.now, self.policy, self.person.zone, self.seen, promises, self.readings)
+        waits = Promises(books, self.now, self.policy, self.zone_of, sight)
+        scene = Scene(books, self.now, self.policy, self.person.zone, self.seen, waits, self.readings)
+        if self.seen is None:
+            return scene  # nothing is decided before the first look
+        asked = planner.Asked(self.draft, self.sight(), self.known(), self.policy)
+        return replace(
+            scene,
+            verdicts=planner.Lazily(asked, asked.verdict),
+            instead=planner.Lazily(asked, asked.instead),
+            left=planner.Lazily(asked, asked.left),
+        )
+
+    def known(self) -> dict[PersonId, Person]:
+        """Those who wait, as a round knows them; who was never met is in the site's zone."""
+        found = (r.person for r in queue.line(self.draft))
+        people = {id: self.met.get(id) or Person(id, id, self.policy.zone) for id in found}
+        return people | {self.person.id: self.person}
+
+    def promised(self, request: Request) -> Scene:
+        """The same for an answer that names the waiting time of a request: what is read there is written down."""
+        scene = self.scene()
+        promises.tell(self.draft, request, scene.promises.get(request.number))
+        return scene
 
     def zone_of(self, person: PersonId) -> str:
         """Somebody's zone, as remembered: nobody is asked over the network inside a transaction."""

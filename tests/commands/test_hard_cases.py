@@ -342,3 +342,5 @@ def test_22_the_work_of_who_had_it_is_waited_for_and_who_waits_is_told_until_whe
     assert house.lease("1").state is LeaseState.ACTIVE, "no work is ended by the clock"
     (told,) = [text for text in house.voice.said_to(BOB) if "runs" in text]
     assert ADA in told and "17 10:00" in told
+    why = "T4-1 is over its time, but work runs there, which is waited for until 17 10:00 at the latest"
+    assert why in said(house, "bob", "why")

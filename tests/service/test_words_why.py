@@ -8,10 +8,13 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.model import Hindrance, Lease, LeaseState, Request, RequestState, Rest, RestWhy
+from bot.domain.news import News, NewsKind
 from bot.domain.rules import Instead, Rule, Verdict
+from bot.domain.waiting import Passing, Shift, ShiftWhy
 from bot.service import words
 from bot.service.ports import Reply
-from bot.service.words.why_rules import SENTENCES, SHORT
+from bot.service.words.why_rules import SENTENCES
+from bot.service.words.why_short import SHORT
 from tests.service import words_cases as w
 from tests.service.words_rules import check
 
@@ -169,3 +172,42 @@ def test_what_is_offered_is_told_as_its_turn_whatever_the_decision_says() -> Non
     text = w.text(said(w.OFFERED, rules=of(Rule.LENT)))
     assert "It is your turn: 1 T4 is offered" in text and "are lent" not in text
     assert w.OFFERED.state is RequestState.OFFERED and isinstance(LENT[0], Lease)
+
+
+PASSED_BY = Passing(13, w.NOW + 20 * w.H, w.NOW + 26 * w.H)
+GOES_PAST = (
+    "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and is out again tomorrow 16:40, "
+    "whatever runs there."
+)
+
+
+def test_whoever_goes_past_others_reads_until_when_with_the_offer_the_turn_and_by_why() -> None:
+    offered = replace(w.OFFERED, passing=PASSED_BY)
+    reserved = replace(w.RESERVED, passing=PASSED_BY, since=w.NOW)
+    asked = w.request(state=RequestState.LEASED, asked=w.NOW)
+    there = (asked, FOUR, reserved)
+    told = (
+        said(offered, FOUR),
+        words.why(w.scene(*there), w.BOB, reserved),
+        words.news(
+            News(NewsKind.OFFER, w.BOB.id, request=offered, machine=w.R), w.books(offered, FOUR), w.NOW, w.POLICY
+        ),
+        words.news(News(NewsKind.LEASED, w.BOB.id, request=asked, lease=reserved), w.books(*there), w.NOW, w.POLICY),
+    )
+    for reply in told:
+        check(reply)
+        assert GOES_PAST in w.text(reply), w.text(reply)
+    alone = words.why(w.scene(asked, reserved), w.BOB, reserved)
+    assert "goes past" not in w.text(alone), "nobody waits any more"
+
+
+def test_why_the_place_is_what_it_is_term_by_term_also_of_those_before() -> None:
+    urgent = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - w.H, shifts=(Shift(ShiftWhy.URGENT, -24 * w.H),))
+    used = w.request(shifts=(Shift(ShiftWhy.USE, 3 * w.H, "3 h"),))
+    text = w.text(said(used, urgent, *LENT, rules=of(Rule.LENT)))
+    assert text.startswith(
+        "You are second in line: carol asked today 13:40, you today 12:40.\nAsked today 12:40.\n3 h more than an even share"
+    )
+    assert "\nThe place is that of somebody who asked today 15:40.\n" in text
+    assert "\ncarol's #13: urgent, 24 h earlier" in text and "Nothing else counts" not in text
+    assert "Nothing else counts here." in w.text(said(w.request(asked=w.NOW), FOUR, rules=of(Rule.LENT)))

@@ -32,12 +32,15 @@ def order_lines(scene: Scene, request: Request) -> list[LineOf]:
 
 def moved_line(scene: Scene, request: Request) -> LineOf | None:
     """The same in one line, for an answer; None: nothing moves the place."""
-    if not request.shifts:
-        return None
+    return ln(Bold("Your place:"), " ", moved_words(scene, request), ".") if request.shifts else None
+
+
+def moved_words(scene: Scene, request: Request) -> list[Part]:
+    """``urgent, 24 h earlier; spare, 24 h later``: what moves a place."""
     terms: list[Part] = []
     for shift in request.shifts:
-        terms += [" " if not terms else "; ", _term(scene, request, shift)]
-    return ln(Bold("Your place:"), terms, ".")
+        terms += ["; " if terms else None, _term(scene, request, shift)]
+    return terms
 
 
 def _term(scene: Scene, request: Request, shift: Shift) -> list[Part]:

@@ -16,13 +16,9 @@ from bot.service.words.answers import (
     agreed_for,
     agreed_when,
     asked_buttons,
-    far_off,
     is_off,
-    promise_line,
     restart_buttons,
     standing_still,
-    too_late_line,
-    worst_line,
 )
 from bot.service.words.common import (
     MINE,
@@ -41,6 +37,9 @@ from bot.service.words.common import (
     say,
     wanted,
 )
+from bot.service.words.order import moved_words, order_lines
+from bot.service.words.passing import passing_line
+from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
 from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line
 
 
@@ -59,10 +58,12 @@ def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
     told = _told(scene, request, reader)
     return say(
         _order(scene, request, reader, at),
+        *_moved_lines(scene, request, reader, at),
         because(request.because, "For: "),
         *_turn_lines(scene, request, told),
         *_times(scene, request, told),
         worst_line(promise) if request.rest is None and far_off(promise, scene.now) else None,
+        open_line(promise, request) if request.rest is None else None,
         too_late_line(scene, request, promise) if mine else None,
         _several_line(request, told),
         None if _stranded(request) else _window_line(scene, request, machine),
@@ -86,7 +87,8 @@ def _turn_lines(scene: Scene, request: Request, told: Told) -> list[LineOf | Non
         is_ = "is" if request.count == 1 else "are"
         whose = "your turn" if told.mine else "their turn"
         offered = f": {wanted(request)} {is_} offered, answer by "
-        return [ln("It is ", whose, offered, When(request.offer.accept_by), ".")]
+        turn = ln("It is ", whose, offered, When(request.offer.accept_by), ".")
+        return [turn, passing_line(scene.books, request.passing, told.reader)]
     held = _hindered(request) if request.rest is None else None
     return [held] if held is not None else [*rule_lines(told)]
 
@@ -132,6 +134,18 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
             "." if _shifted(request, *ahead[-2:]) else ". Nothing else counts here.",
         ],
     )
+
+
+def _moved_lines(scene: Scene, request: Request, reader: PersonId, at: int) -> list[LineOf]:
+    """What moves its place, term by term, and those of the two before it."""
+    lines = order_lines(scene, request) if request.shifts else []
+    for other in line_of(scene.books, request)[: max(at - 1, 0)][-2:]:
+        if other.shifts:
+            whose: Part = (
+                f"Your #{other.number}" if other.person == reader else [Name(other.person), f"'s #{other.number}"]
+            )
+            lines.append(ln(whose, ": ", moved_words(scene, other), "."))
+    return lines
 
 
 def _shifted(*requests: Request) -> bool:

@@ -1,6 +1,6 @@
 """A sentence for each rule by which somebody is given nothing now, and what would work where something would.
 
-Said by ``why`` of a place in line; a few words of each stand behind a line of the board, of ``queue`` and of ``mine``.
+Said by ``why`` of a place in line. The few words of it that stand behind a line of several are in ``why_short``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import Lease, LeaseState, PersonId, Request, RestWhy, SlotId, Turn
 from bot.domain.near import may_have, near
+from bot.domain.promises import shown
 from bot.domain.rules import Instead, Rule, Verdict
 from bot.domain.slots import all_of, card_name, has_kind
 from bot.service.ports import Button, Code, LineOf, Name, When
@@ -23,7 +24,6 @@ from bot.service.words.common import (
     by_number,
     card_s,
     command,
-    likely_by,
     listed,
     ln,
     on_machine,
@@ -96,14 +96,6 @@ MOST_TOLD = 2
 
 LACKS = (Rule.SIZE, Rule.LENT, Rule.POOL, Rule.TOGETHER)
 """Rules that say why too little is there, in the order in which they are told."""
-
-
-def short_words(scene: Scene, request: Request, verdict: Verdict | None) -> list[Part]:
-    """The same in a few words, to put behind a line of several; [] that it is lent to others, or before it, says its place."""
-    if verdict is None or verdict.served:
-        return []
-    rule = next((r for r in SHORT if r in verdict.rules), None)
-    return SHORT[rule](scene, request, verdict) if rule is not None else []
 
 
 def instead_button(told: Told) -> Button | None:
@@ -230,8 +222,20 @@ def _due_first(t: Told) -> list[Part]:
     if not due:
         return []
     end, _, slot, lease = due[0]
-    over = end <= t.scene.now
-    return [_whose(t, lease), " ", Code(slot), " is ", "over its time" if over else ["due first, ", When(end)]]
+    if end > t.scene.now:
+        return [_whose(t, lease), " ", Code(slot), " is due first, ", When(end)]
+    over: list[Part] = [_whose(t, lease), " ", Code(slot), " is over its time"]
+    if not works_inside(t.scene, lease):
+        return over
+    until = end + t.scene.policy.running_work
+    return [*over, ", but work runs there, which is waited for until ", When(until), " at the latest"]
+
+
+def works_inside(scene: Scene, lease: Lease) -> bool:
+    """Whether work is known to run in its machine."""
+    word = scene.readings.get(lease.machine)
+    fresh = word is not None and scene.now - word.at <= scene.policy.reading_stale
+    return fresh and word is not None and word.inside and (bool(word.jobs) or word.computes)
 
 
 def _whose(t: Told, lease: Lease) -> Part:
@@ -289,33 +293,6 @@ SENTENCES: Mapping[Rule, Callable[[Told], LineOf | None]] = {
     Rule.ORDER: _order,
 }
 """In the order in which they are told: what is of the request itself before what is of everybody."""
-
-
-# ---- the same in a few words -----------------------------------------------------------------------------------------
-
-Short = Callable[[Scene, Request, Verdict], list[Part]]
-
-
-def _short_passing(scene: Scene, request: Request, verdict: Verdict) -> list[Part]:
-    other = scene.books.requests.get(verdict.passed or 0)
-    return [", not before ", Name(other.person)] if other is not None and other.person != request.person else []
-
-
-def _short_booked(scene: Scene, request: Request, verdict: Verdict) -> list[Part]:
-    start = request.start or verdict.start
-    return [", booked for ", When(start)] if start is not None else [", booked"]
-
-
-SHORT: Mapping[Rule, Short] = {
-    Rule.BOOKED: _short_booked,
-    Rule.CAP: lambda *_: [", over the share while others wait"],
-    Rule.TEAM_CAP: lambda *_: [", its team is over its share while others wait"],
-    Rule.HOURS: lambda *_: [", outside working hours"],
-    Rule.PASSING: _short_passing,
-    Rule.SIZE: _short_passing,
-    Rule.TOGETHER: lambda _, r, __: [f", all {r.count} together"],
-}
-"""Those that a line of several is told for; the others say what the line says anyway."""
 
 
 # ---- what would work -------------------------------------------------------------------------------------------------
@@ -387,7 +364,8 @@ def _length(t: Told) -> list[Part]:
 
 def times_line(promise: Promise | None) -> LineOf | None:
     """``Likely by …, at the latest ….``; None: not promised here, or not known."""
-    if promise is None or promise.likely is None:
+    likely, by = shown(promise) if promise is not None else (None, None)
+    if likely is None:
         return None
-    latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
-    return ln("Likely by ", When(likely_by(promise.likely)), latest, ".")
+    latest: list[Part] = [", at the latest ", When(by)] if by is not None else []
+    return ln("Likely by ", When(likely), latest, ".")
