@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.domain import planner, pool, queue
+from bot.domain import leases, planner, pool, queue
 from bot.domain.draft import Draft
-from bot.domain.model import LeaseState, Length, Request, RequestState
+from bot.domain.errors import NotPossible, TooLong
+from bot.domain.model import Job, Lease, LeaseState, Length, Request, RequestState, Terms, Window
+from bot.domain.news import NewsKind
 from bot.domain.rules import Rule
 from bot.domain.times import read_length
+from bot.domain.waiting import Passing
 from tests.domain.world import ZONE, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -216,3 +219,154 @@ def test_partly_goes_past_with_as_many_as_are_over() -> None:
     carol = ask(world, "carol", "vm-train", 2, "now", "for 3d", partly=True).number
     world.round()
     assert world.req(carol).state is LEASED and len(world.lease(carol).slots) == 1
+
+
+# ---- what is kept to
+
+
+def offered_past() -> tuple[World, int]:
+    """carol is offered a card for an hour, past bob, who waits for all four."""
+    world = two_lent()
+    number = ask(world, "carol", "vm-train", 1, None, "for 1h").number
+    world.round()
+    assert world.req(number).state is OFFERED
+    return world, number
+
+
+def test_an_offer_past_others_is_taken_for_a_time_in_which_it_is_back() -> None:
+    world, number = offered_past()
+    with pytest.raises(NotPossible) as no:
+        world.accept("carol", number, "tomorrow 20:50-23:00")
+    assert no.value.facts["works"] == f"accept #{number} now"
+    assert world.req(number).state is OFFERED, "there is still time"
+    lease = world.accept("carol", number, "tonight")
+    assert isinstance(lease, Lease) and lease.passing is not None and world.req(number).passing is None
+
+
+def test_an_offer_past_others_that_is_too_late_by_now_goes_back_and_keeps_its_place() -> None:
+    """Who is passed will have it sooner than was foreseen: ada gave back, and her machine restarts today."""
+    world, number = offered_past()
+    world.do(lambda d: d.put(replace(d.requests[number], passing=Passing(2, berlin(30, 20), berlin(30, 23)))))
+    asked, place = world.req(number).asked, queue.place(world.books, world.req(number))
+    back = world.accept("carol", number, "now")
+    assert isinstance(back, Request) and back.state is QUEUED and back.passing is None
+    assert (back.asked, queue.place(world.books, back)) == (asked, place)
+
+
+def test_when_nobody_waits_any_more_who_went_past_keeps_to_nothing() -> None:
+    world, number = offered_past()
+    world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
+    world.accept("carol", number, "tomorrow 20:50-23:00")
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, 2 * DAY, 5 * MIN)
+    assert world.lease(number).end == world.lease(number).active_since + HOUR  # type: ignore[operator]
+
+
+def put_on_past(length: str = "for 1h") -> tuple[World, str]:
+    """carol works with a card that she was given past bob."""
+    world = two_lent()
+    number = ask(world, "carol", "vm-train", 1, "now", length).number
+    world.round()
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, HOUR)
+    return world, str(number)
+
+
+def test_begun_late_it_is_shorter_and_said_so() -> None:
+    world = two_lent()
+    number = ask(world, "carol", "vm-train", 1, "when done", "until tue 21:30").number
+    world.vms["vm-train"].jobs = (Job("carol", "train", world.now, True),)
+    world.round()
+    assert world.req(number).state is LEASED
+    kept = world.lease(number).passing
+    assert kept is not None
+    world.do(lambda d: d.put(replace(d.leases[str(number)], terms=Terms(length=Length(lasting=20 * HOUR)))))
+    world.pass_time(20 * HOUR, 10 * MIN)
+    world.vms["vm-train"].jobs, world.vms["vm-train"].free_since = (), world.now
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, 2 * HOUR)
+    assert world.lease(number).end == kept.ends_by
+    assert any("sooner than you asked" in n.reason for n in world.told(NewsKind.ACTIVE, "carol"))
+
+
+def test_never_begun_it_goes_on_when_it_would_be_over_before_it_begins() -> None:
+    world = two_lent(reserved_free=5 * DAY)
+    number = ask(world, "carol", "vm-train", 1, "when done", "for 1h").number
+    world.vms["vm-train"].jobs = (Job("carol", "train", world.now, True),)
+    world.round()
+    kept = world.lease(number).passing
+    assert kept is not None
+    world.pass_time(34 * HOUR, 2 * HOUR)
+    world.until(lambda: world.req(number).state is QUEUED, 3 * HOUR, 10 * MIN)
+    assert kept.ends_by - timedelta(minutes=30) < world.now <= kept.ends_by
+    assert any("too little time" in n.reason for n in world.told(NewsKind.BACK_IN_LINE, "carol"))
+    world.pass_time(30 * MIN, 10 * MIN)
+    assert world.req(number).state is QUEUED, "it is not given again for a time that is too short"
+
+
+def test_it_is_made_longer_as_far_as_those_who_were_passed_lose_nothing() -> None:
+    world, label = put_on_past()
+    carol, kept = world.people["carol"], world.lease(label).passing
+    assert kept is not None
+
+    def extend(text: str) -> Lease:
+        length = read_length(text, world.now, ZONE, world.policy)
+        return world.do(lambda d: leases.extend(d, d.leases[label], length, carol, world.policy))
+
+    with pytest.raises(TooLong) as no:
+        extend("until wed 08:00")
+    assert no.value.facts["who"] == "bob" and "tomorrow 21:48" in no.value.facts["works"]
+    assert extend("12h").end == world.lease(label).end
+
+
+def test_at_its_end_it_returns_for_who_was_passed_and_its_first_night_is_certain() -> None:
+    world, label = put_on_past()
+    world.until(lambda: world.lease(label).state is LeaseState.RETURNING, 2 * HOUR, MIN)
+    firm = [a for a in world.books.agreements.values() if a.firm]
+    assert [(a.machine, a.window) for a in firm] == [("uuid-vm-train", Window(berlin(30, 22), berlin(1, 6)))]
+
+
+@pytest.mark.parametrize(
+    ("length", "over"),
+    [("for 1h", timedelta(hours=24)), ("until tue 20:00", berlin(1, 21, 48) - berlin(1, 20))],
+    ids=["a day", "as far as those who were passed lose nothing"],
+)
+def test_work_that_runs_is_waited_for(length: str, over: timedelta) -> None:
+    world, label = put_on_past(length)
+    end = world.lease(label).end
+    assert end is not None
+    world.vms["vm-train"].jobs = (Job("carol", "train", world.now, True),)
+    world.pass_time(end + over - 10 * MIN - world.now, HOUR)
+    assert world.lease(label).state is LeaseState.ACTIVE
+    world.until(lambda: world.lease(label).state is LeaseState.RETURNING, HOUR, MIN)
+    assert timedelta(0) <= world.now - end - over < MIN
+    world.until(lambda: world.lease(label).state is LeaseState.ENDED, 20 * HOUR, 10 * MIN)
+    assert world.now <= berlin(2, 6)
+
+
+def test_for_a_booking_it_returns_when_it_has_to() -> None:
+    """Nobody else waits at its end, so it stays until the booking needs it."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    booked(world, berlin(3, 14), 4)
+    number = ask(world, "carol", "vm-train", 1, "now", "for 4h").number
+    world.round()
+    kept = world.lease(number).passing
+    assert kept is not None and kept.back_by == berlin(3, 13, 45) and kept.ends_by == berlin(2, 21, 48)
+    world.pass_time(40 * MIN, MIN)
+    world.pass_time(kept.ends_by - 10 * MIN - world.now, HOUR)
+    assert world.lease(number).state is LeaseState.ACTIVE and world.lease(number).over_time
+    world.until(lambda: world.lease(number).state is not LeaseState.ACTIVE, HOUR, MIN)
+    assert timedelta(0) <= world.now - kept.ends_by < MIN
+    world.pass_time(berlin(3, 13, 40) - world.now, 5 * MIN)
+    assert world.req(1).state is QUEUED
+    world.until(lambda: world.req(1).state is not QUEUED, 10 * MIN, MIN)
+
+
+def test_outside_working_hours_the_next_one_is_asked_only_if_it_delays_nobody() -> None:
+    """bob waits for four; it is night for carol, whose turn for one would be; ada is asked instead for an hour, and not for days."""
+    for length, state in (("for 1h", OFFERED), ("for 3d", QUEUED)):
+        world = two_lent()
+        world.people["carol"] = replace(world.people["carol"], zone="Pacific/Auckland")
+        carol = ask(world, "carol", "vm-train", 1, None, "for 1h").number
+        ada = ask(world, "ada", "vm-python-2", 1, None, length).number
+        world.round()
+        assert world.req(ada).state is state
+        assert world.req(carol).state is (QUEUED if state is OFFERED else OFFERED), length

@@ -15,7 +15,7 @@ from bot.domain import hours, windows
 from bot.domain.frees import ROUND, Frees
 from bot.domain.lengths import end_of
 from bot.domain.model import Agreement, AgreementKind, Lease, MachineId, Request, Window
-from bot.domain.near import meet
+from bot.domain.near import meet, near
 from bot.domain.planner.spots import Spot
 from bot.domain.queue import line
 from bot.domain.slots import Places
@@ -104,12 +104,14 @@ def _serves(agreement: Agreement) -> bool:
 def waits_for(places: Places, lease: Lease) -> Request | None:
     """The first who waits for what a lease went past them with; None: nobody does any more, so that it keeps to nothing."""
     own = places.requests.get(lease.request)
-    if lease.passing is None or own is None:
-        return None
-    for request in line(places):
-        if request.place_key >= own.place_key:
+    return first_passed(places, own, lease.since) if lease.passing is not None and own is not None else None
+
+
+def first_passed(places: Places, request: Request, since: datetime) -> Request | None:
+    """The first who waits before a request in its line, and did when it was given something at ``since``. Who came later was not passed."""
+    for other in line(near(places, request.machine) or places):
+        if other.place_key >= request.place_key:
             return None
-        same = request.kind == lease.kind and meet(places, request.machine, lease.machine)
-        if same and request.asked <= lease.since:  # who came later, and before it, was not passed
-            return request
+        if other.kind == request.kind and other.asked <= since and meet(places, other.machine, request.machine):
+            return other
     return None
