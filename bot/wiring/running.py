@@ -18,6 +18,7 @@ from bot.domain.policy import Policy
 from bot.edges.beats import Beats, Watch
 from bot.edges.clock import FileClock
 from bot.edges.meter import Meter
+from bot.edges.plots import Plots
 from bot.edges.slack import Link, LinkError, SlackApp, SlackPeople, SlackSettings, SlackVoice, make_client
 from bot.edges.store import SqlStore, StoreError, open_store
 from bot.edges.telemetry import push
@@ -131,7 +132,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     client = make_client(slack)
     people = SlackPeople(client, slack, store.persons, now=clock.now)
     stack.callback(people.close)
-    voice = SlackVoice(client, slack.channel, people.name_of, unreached=people.doubt)
+    voice = SlackVoice(client, slack.channel, people.name_of, unreached=people.doubt, plots=Plots())
     wake = _Later()
     rounds = Rounds(
         store, lab, voice, people, clock, policy, made.run, wake,
@@ -142,7 +143,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     stack.callback(rounds.close)
     verbs = commands.found()
     desk = Desk(store, people, clock, policy, kinds_of(settings), rounds.poke, verbs)
-    app = SlackApp(slack, people, counted_desk(desk.answered, verbs, meter, clock.real))
+    app = SlackApp(slack, people, counted_desk(desk.answered, verbs, meter, clock.real), pictures=voice.pictures)
     stack.callback(app.close)
     watches = (Watch("clock", clock.generation), Watch("writes", store.changed, CHANGED_S))
     counted = counted_round(rounds.round, lambda: rounds.trouble, meter, clock.real)

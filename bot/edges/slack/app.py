@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,7 @@ from bot.edges.slack.blocks import message
 from bot.edges.slack.client import SlackSettings, make_client
 from bot.edges.slack.hearing import typed
 from bot.edges.slack.people import SlackPeople
+from bot.edges.slack.pictures import SlackPictures
 from bot.service.ports import Ask, Gone, Reply, Unreachable
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ SORRY = "Something of mine broke, and nothing was changed. Please try again in a
 WAIT = "One moment: many people are asking at once. The answer follows here."
 STRANGER = "I can only answer members of this workspace."
 OLD = "That button does nothing any more. Type the command, or ask for `help`."
+PICTURE = "A picture of it comes into our direct messages."
 OTHER_WORD = "I listen to {} here."
 
 Body = dict[str, Any]
@@ -60,12 +63,13 @@ class SlackApp:
         people: SlackPeople,
         desk: Callable[[Ask], Reply],
         *,
+        pictures: SlackPictures | None = None,
         listeners_first: bool = True,
     ) -> None:
-        """``desk``: answers one line; it does not raise. ``listeners_first``: the ack leaves when the listener ends, instead of Bolt's
-        looking for it every 10 ms (measured in bench/acks.py)."""
+        """``desk``: answers one line; it does not raise. ``pictures``: follow answers that have one; None: there are none.
+        ``listeners_first``: the ack leaves when the listener ends, instead of Bolt's looking for it every 10 ms (measured in bench/acks.py)."""
         self._people, self._desk, self._command_word = people, desk, settings.command
-        self._count = settings.count
+        self._count, self._pictures = settings.count, pictures
         self._client = make_client(settings)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,6 +125,9 @@ class SlackApp:
             return Reply(((SORRY.format(_log(error)),),), ok=False)
 
     def _rendered(self, reply: Reply) -> Body:
+        """An answer that one person sees where others talk: its picture is elsewhere."""
+        if reply.picture is not None and self._pictures is not None:
+            reply = replace(reply, lines=(*reply.lines, (PICTURE,)))
         return message(reply, self._people.name_of)
 
     # ---- listeners
@@ -128,7 +135,9 @@ class SlackApp:
     def _command(self, ack: Ack, body: Body) -> None:
         asked = self._ask(body["user_id"], typed(body.get("text") or ""), body.get("channel_id", ""))
         if asked.done():
-            ack(response_type="ephemeral", **self._rendered(asked.result()))
+            reply = asked.result()
+            ack(response_type="ephemeral", **self._rendered(reply))
+            self._picture(body["user_id"], body["user_id"], reply)
             return
         ack(response_type="ephemeral", text=WAIT)
         _when_done(asked, partial(self._later, body, replace=False))
@@ -160,7 +169,7 @@ class SlackApp:
             return
         asked = self._ask(event["user"], typed(event.get("text") or "", _bot(body)), "dm")
         where = {"channel": event["channel"], "thread_ts": event.get("thread_ts")}
-        _when_done(asked, partial(self._post, where))
+        _when_done(asked, partial(self._post, event["user"], where))
 
     def _mention(self, ack: Ack, body: Body) -> None:
         event = body.get("event") or {}
@@ -205,11 +214,13 @@ class SlackApp:
                 self._send_dm(person, reply)
 
         self.answers.send(person, "an answer", send)
+        self._picture(person, person, reply)
 
-    def _post(self, where: Body, reply: Reply) -> None:
+    def _post(self, person: str, where: Body, reply: Reply) -> None:
         """Into the direct conversation in which it was asked."""
-        arguments = {**where, "unfurl_links": False, **self._rendered(reply)}
+        arguments = {**where, "unfurl_links": False, **message(reply, self._people.name_of)}
         self.answers.send(where["channel"], "an answer", partial(_speak, self._client, "chat.postMessage", arguments))
+        self._picture(where["channel"], person, reply)
 
     def _post_ephemeral(self, where: Body, reply: Reply) -> None:
         """Where the bot was named, for that person alone; if that cannot be, as a direct message."""
@@ -223,11 +234,18 @@ class SlackApp:
                 self._send_dm(where["user"], reply)
 
         self.answers.send(where["user"], "an answer", send)
+        self._picture(where["user"], where["user"], reply)
+
+    def _picture(self, lane: str, person: str, reply: Reply) -> None:
+        """Behind an answer that has one, into the direct conversation of who asked."""
+        if reply.picture is not None and self._pictures is not None:
+            self.answers.send(lane, "a picture", partial(self._pictures.to_person, person, reply.picture))
 
     def _send_dm(self, person: str, reply: Reply) -> None:
         """Raises VoiceError."""
         opened = calls.call(self._client, "conversations.open", users=person)
-        _speak(self._client, "chat.postMessage", {"channel": opened["channel"]["id"], **self._rendered(reply)})
+        said = message(reply, self._people.name_of)
+        _speak(self._client, "chat.postMessage", {"channel": opened["channel"]["id"], **said})
 
 
 class _OneWorkspace(Authorize):

@@ -19,6 +19,7 @@ from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, 
 
 from slack_sdk import WebClient, WebhookClient
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.file_upload_v2_result import FileUploadV2Result
 
 HTTP_SECONDS = 10
 """Real seconds for one Web API call."""
@@ -86,6 +87,11 @@ class _Direct(_Counted):
     def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
         with direct().open(req, timeout=self.timeout) as answer:
             return _answered(answer)
+
+    def _upload_file(self, *, url: str, data: bytes, **_: Any) -> FileUploadV2Result:
+        with direct().open(Request(url, data, method="POST"), timeout=self.timeout) as answer:
+            got = _answered(answer)
+            return FileUploadV2Result(status=got["status"], body=got["body"])
 
 
 class _DirectHook(WebhookClient):

@@ -40,6 +40,7 @@ SCOPES: frozenset[str] = frozenset(
         "groups:read",
         "pins:write",
         "dnd:read",
+        "files:write",
     }
 )
 """What ``manifest.yml`` asks for (a test compares)."""

@@ -1,4 +1,4 @@
-"""Outward: the Voice port. Posts, edits and pins, one call each, paced; errors become the port's own three.
+"""Outward: the Voice port. Posts, edits and pins, one call each, paced; errors become the port's own three. A new message's picture follows it.
 
 Called by the outbox's thread alone. It never sleeps for a rate limit (it says when to try again) and never repeats a post by itself.
 """
@@ -17,7 +17,8 @@ from bot.domain.model import PersonId
 from bot.domain.news import CHANNEL
 from bot.edges.slack import calls
 from bot.edges.slack.blocks import message
-from bot.service.ports import Address, Reply, TryLater, Unreachable
+from bot.edges.slack.pictures import SlackPictures
+from bot.service.ports import Address, Plots, Reply, TryLater, Unreachable
 
 BETWEEN_POSTS = 1.0
 """Real seconds between two posts in one channel (Slack's special tier)."""
@@ -36,13 +37,16 @@ class SlackVoice:
         name_of: Callable[[PersonId], str],
         clock: Callable[[], float] = time.monotonic,
         unreached: Callable[[PersonId], None] = lambda person: None,
+        plots: Plots | None = None,
     ) -> None:
-        """``channel``: id of the team channel. ``unreached``: told of a person who cannot be written to: they may have left."""
+        """``channel``: id of the team channel. ``unreached``: told of a person who cannot be written to: they may have left. ``plots``: draws
+        the pictures; None: there are none."""
         self._client, self._channel, self._name_of, self._clock = client, channel, name_of, clock
         self._unreached = unreached
         self._dms: dict[PersonId, str] = {}
         self._free_at: dict[str, float] = {}  # a channel, or a method: not before (real seconds)
         self._lock = threading.Lock()
+        self.pictures = SlackPictures(client, plots, self.dm) if plots is not None else None
 
     def post(self, to: PersonId, reply: Reply) -> Address:
         """A new message to a person or to the team channel."""
@@ -67,7 +71,10 @@ class SlackVoice:
                 self._dms.pop(to, None)
                 raise Unreachable("the direct conversation with that person is closed") from error
             raise
-        return Address(str(answer["channel"]), str(answer["ts"]))
+        at = Address(str(answer["channel"]), str(answer["ts"]))
+        if reply.picture is not None and self.pictures is not None:
+            self.pictures.try_to(at.channel, reply.picture)
+        return at
 
     def edit(self, at: Address, reply: Reply) -> Address:
         """Edit a message."""

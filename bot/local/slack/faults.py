@@ -16,7 +16,7 @@ from bot.local.slack.model import Json
 # Calls that change what people see; the n-th of these can be held.
 MUTATING = frozenset(("chat.postMessage", "chat.update", "chat.postEphemeral", "chat.delete", "conversations.open",
                       "pins.add", "pins.remove", "views.open", "views.push", "views.update", "views.publish",
-                      "reactions.add", "reactions.remove", "response_url"))  # fmt: skip
+                      "reactions.add", "reactions.remove", "files.completeUploadExternal", "response_url"))  # fmt: skip
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from bot.local.slack import wire
+from bot.local.slack.files import FILE_METHODS
 from bot.local.slack.hooks import respond
 from bot.local.slack.methods import METHODS, Call
 from bot.local.slack.methods_marks import MARK_METHODS
@@ -23,7 +24,7 @@ from bot.local.slack.model import APP_ID, Json, SlackError
 if TYPE_CHECKING:
     from bot.local.slack.server import Slack
 
-ALL_METHODS = {**METHODS, **PEOPLE_METHODS, **MARK_METHODS, **VIEW_METHODS}
+ALL_METHODS = {**METHODS, **PEOPLE_METHODS, **MARK_METHODS, **VIEW_METHODS, **FILE_METHODS}
 HOOK = "response_url"  # the name of a post to a response_url in faults, counts and journal
 GONE = frozenset(("no_hook", "used_url", "expired_url"))  # refusals of a response_url that is dead
 

@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from bot.local.slack.files import File
 
 Json = dict[str, Any]
 
@@ -32,7 +35,7 @@ MODAL_STACK = 3  # views on top of each other
 # What the app's manifest asks for: a call that needs more is refused here as it would be there.
 DEFAULT_SCOPES = frozenset((
     "commands", "chat:write", "im:write", "im:history", "app_mentions:read", "users:read", "channels:read", "groups:read",
-    "pins:write", "dnd:read",
+    "pins:write", "dnd:read", "files:write",
 ))  # fmt: skip
 
 
@@ -123,6 +126,7 @@ class Message:
     values: Json = field(default_factory=dict)  # state.values of inputs in the message, by person id
     origin: str = "person"  # person | api | ack | response_url
     shown: float = 0.0  # unix seconds on people's watches (virtual) when it was posted
+    files: tuple[Json, ...] = ()  # file objects that came with it
 
     @property
     def by_bot(self) -> bool:
@@ -137,6 +141,8 @@ class Message:
                      "bot_profile": {"id": BOT_ID, "app_id": APP_ID, "name": "gpubot", "team_id": TEAM_ID}}  # fmt: skip
         if self.blocks:
             body["blocks"] = list(self.blocks)
+        if self.files:
+            body |= {"files": list(self.files), "upload": True, "display_as_bot": False}
         if self.edited_ts:
             body["edited"] = {"user": self.user, "ts": self.edited_ts}
         if self.thread_ts:
@@ -230,6 +236,7 @@ class Workspace:
         self.homes: dict[str, str] = {}  # person id to view id
         self.triggers: dict[str, Trigger] = {}
         self.hooks: dict[str, Hook] = {}
+        self.files: dict[str, File] = {}
         self.scopes = scopes
         self.messages_tab = True  # whether people and bot can talk in the app's DM
         self.home_tab = True

@@ -16,7 +16,8 @@ POST_BURST = 4  # posts to one channel at once; then one a second
 TIERS: dict[str, int] = {
     "apps.connections.open": 3, "bots.info": 3, "chat.delete": 3, "chat.postEphemeral": 4, "chat.update": 3,
     "conversations.history": 3, "conversations.info": 3, "conversations.join": 3, "conversations.list": 2,
-    "conversations.members": 4, "conversations.open": 3, "dnd.info": 3, "pins.add": 2, "pins.list": 2, "pins.remove": 2,
+    "conversations.members": 4, "conversations.open": 3, "dnd.info": 3, "files.completeUploadExternal": 4,
+    "files.getUploadURLExternal": 4, "files.info": 4, "pins.add": 2, "pins.list": 2, "pins.remove": 2,
     "reactions.add": 3, "reactions.remove": 2, "team.info": 3, "users.info": 4, "users.list": 2,
     "users.lookupByEmail": 3, "views.open": 4, "views.publish": 4, "views.push": 4, "views.update": 4,
 }  # fmt: skip

@@ -148,6 +148,7 @@ async def _own_hosts(request: web.Request, handler: Handler) -> web.StreamRespon
 def make_app(slack: Slack) -> web.Application:
     """The application with all routes."""
     from bot.local.slack.drive import drive_routes  # late: drive knows Slack
+    from bot.local.slack.files import file_routes
     from bot.local.slack.gate import Gate
     from bot.local.slack.panel import panel_routes
 
@@ -158,6 +159,7 @@ def make_app(slack: Slack) -> web.Application:
     app.router.add_post("/hooks/{path:.+}", gate.hook)
     app.add_routes(drive_routes(slack))
     app.add_routes(panel_routes(slack))
+    app.add_routes(file_routes(slack.space))
 
     async def index(_: web.Request) -> web.FileResponse:
         return web.FileResponse(PAGE / "index.html", headers={

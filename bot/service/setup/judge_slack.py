@@ -19,6 +19,7 @@ WHAT_BREAKS = {
     "groups:read": "this check of a private channel",
     "pins:write": "pinning the board",
     "dnd:read": "regard for do-not-disturb",
+    "files:write": "pictures of reports",
 }
 
 

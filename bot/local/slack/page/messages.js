@@ -1,6 +1,6 @@
 // One message: who, when, what, and the buttons that work.
 
-import { avatar, el, icon, postJson } from "./dom.js";
+import { avatar, el, icon, postJson, safeUrl } from "./dom.js";
 import { renderBlocks } from "./blocks.js";
 import { askConfirm } from "./modal.js";
 import { mrkdwn } from "./mrkdwn.js";
@@ -22,10 +22,19 @@ export function messageNode(message, app, names, follows = false) {
   if (message.thread_ts && message.thread_ts !== message.ts) body.append(el("div", { class: "only" }, icon(THREAD), "in a thread"));
   if (message.ephemeral) body.append(el("div", { class: "only" }, icon(EYE), "Only visible to you"));
   body.append(content(message, app, names));
+  for (const file of message.files ?? []) body.append(fileNode(file));
   if (follows && edited) body.append(edited);
   if (message.reactions) body.append(el("div", { class: "reactions" }, ...message.reactions.map((one) => el("span", {}, ...mrkdwn(`:${one.name}:`, names), ` ${one.count}`))));
   return el("article", { class: `message ${message.ephemeral ? "ephemeral" : ""} ${follows ? "follows" : ""}`, "data-ts": message.ts, "data-user": name },
     follows ? el("span", { class: "gutter" }, time.cloneNode(true)) : avatar(name, isBot), body);
+}
+
+/** A picture as a picture, under its title; any other file by its name. */
+function fileNode(file) {
+  const href = safeUrl(file.url_private);
+  const title = el("figcaption", {}, file.title);
+  if (!href || !file.mimetype.startsWith("image/")) return el("figure", { class: "file" }, title, href ? el("a", { href, target: "_blank", rel: "noopener noreferrer" }, file.name) : null);
+  return el("figure", { class: "file" }, title, el("a", { href, target: "_blank", rel: "noopener noreferrer", title: "Open it whole" }, el("img", { src: href, alt: file.title, class: "shared" })));
 }
 
 function content(message, app, names) {
