@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import struct
 import threading
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +17,7 @@ from aiohttp import web
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from bot.local.slack import LocalSlack, Setup, start_in_thread
-from tests.local.slack_app import MODAL, Tried, blocks, button, connected
+from tests.local.slack_app import MODAL, Tried, blocks, button, connected, web_client
 from tests.needs import need
 
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -550,3 +552,19 @@ def test_the_page_asks_no_other_host_and_does_not_poll(slack: LocalSlack, browse
     assert len(asked) == before
     assert all(url.startswith(slack.url + "/") for url in asked)
     context.close()
+
+
+def test_a_picture_is_shown_under_its_comment_as_large_as_there_is_room(slack: LocalSlack, page: Page) -> None:
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", 800, 500, 8, 0, 0, 0, 0)
+    raw = zlib.compress((b"\x00" + b"\x80" * 800) * 500)
+    body = head + struct.pack(">I", zlib.crc32(head[12:])) + struct.pack(">I4s", len(raw), b"IDAT") + raw
+    body += struct.pack(">I", zlib.crc32(b"IDAT" + raw)) + struct.pack(">I4sI", 0, b"IEND", zlib.crc32(b"IEND"))
+    web_client(slack).files_upload_v2(
+        content=body, filename="week.png", title="A week", channel=slack.channel, initial_comment="*How it went*"
+    )
+    expect(last(page).locator("strong")).to_have_text("How it went")
+    image = last(page).locator("img.shared")
+    expect(image).to_have_js_property("naturalWidth", 800)
+    box = image.bounding_box()
+    assert box is not None and 500 <= box["width"] <= 640 and abs(box["height"] / box["width"] - 500 / 800) < 0.02
+    expect(image).to_be_in_viewport()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import struct
 from dataclasses import dataclass, replace
 
 from aiohttp import web
@@ -42,11 +43,19 @@ class File:
     def to_api(self, base: str) -> Json:
         """The file object."""
         where = f"{base}/files/{self.id}/{self.ticket}/{self.name}"
-        return {"id": self.id, "created": self.created, "timestamp": self.created, "name": self.name,
+        return self._size() | {"id": self.id, "created": self.created, "timestamp": self.created, "name": self.name,
                 "title": self.title or self.name, "mimetype": TYPES.get(self.kind, "application/octet-stream"),
                 "filetype": self.kind, "pretty_type": self.kind.upper(), "user": BOT_USER_ID, "size": len(self.body or b""),
                 "mode": "hosted", "is_external": False, "is_public": False, "url_private": where,
                 "url_private_download": where, "channels": list(self.channels)}  # fmt: skip
+
+    def _size(self) -> Json:
+        """Width and height of a PNG, as its head has them; nothing of anything else."""
+        head = (self.body or b"")[:24]
+        if not head.startswith(b"\x89PNG\r\n\x1a\n") or len(head) < 24:
+            return {}
+        width, height = struct.unpack(">II", head[16:24])
+        return {"original_w": width, "original_h": height}
 
 
 def get_url(call: Call) -> Json:

@@ -132,8 +132,9 @@ def _promises(report: Report) -> LineOf | None:
     p = report.promises
     if not p.told:
         return None
-    off = f"; the likely time was off by {span_of(p.error)}, half of the times by less" if p.error is not None else ""
-    return ln(f"Of {count_of(p.told, 'latest time')} that I had named, {p.kept} held ({share(p.kept, p.told)}){off}.")
+    off = f" Half of my likely times were off by {span_of(p.error)} or less." if p.error is not None else ""
+    by_then = f"{p.kept} got their cards by then ({share(p.kept, p.told)})" if p.kept else "nobody got a card by then"
+    return ln(f"I had named a latest time for {count_of(p.told, 'request')}; {by_then}.{off}")
 
 
 def _restarts(report: Report) -> LineOf | None:
@@ -144,8 +145,8 @@ def _questions(report: Report) -> LineOf | None:
     n = report.nudges
     if not n.asked:
         return None
-    wrong = f"wrong {count_of(n.wrong, 'time')} ({share(n.wrong, n.asked)})" if n.wrong else "never wrong"
-    return ln(f"I asked {count_of(n.asked, 'time')} about quiet cards and was {wrong}.")
+    wrong = f"wrong {often(n.wrong)} ({share(n.wrong, n.asked)})" if n.wrong else "never wrong"
+    return ln(f"I asked {often(n.asked)} about quiet cards and was {wrong}.")
 
 
 def _own(report: Report, reader: PersonId) -> LineOf:
@@ -203,6 +204,11 @@ def _whole(numbers: Sequence[float]) -> list[int]:
 def percent(part: timedelta, whole: timedelta) -> str:
     """``71 %``; of nothing, nothing."""
     return percents([part, max(whole - part, timedelta(0))])[0] if whole else "0 %"
+
+
+def often(number: int) -> str:
+    """``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def share(part: int, whole: int) -> str:

@@ -34,7 +34,7 @@ function fileNode(file) {
   const href = safeUrl(file.url_private);
   const title = el("figcaption", {}, file.title);
   if (!href || !file.mimetype.startsWith("image/")) return el("figure", { class: "file" }, title, href ? el("a", { href, target: "_blank", rel: "noopener noreferrer" }, file.name) : null);
-  return el("figure", { class: "file" }, title, el("a", { href, target: "_blank", rel: "noopener noreferrer", title: "Open it whole" }, el("img", { src: href, alt: file.title, class: "shared" })));
+  return el("figure", { class: "file" }, title, el("a", { href, target: "_blank", rel: "noopener noreferrer", title: "Open it whole" }, el("img", { src: href, alt: file.title, class: "shared", width: file.original_w, height: file.original_h })));
 }
 
 function content(message, app, names) {
