@@ -131,10 +131,11 @@ def _stacked(axes: Axes, at: Sequence[int], picture: HoursPicture) -> None:
 
 
 def _days(axes: Axes, labels: Sequence[str]) -> None:
-    """The names of the days; of many only as many as have room."""
-    every = max(1, -(-len(labels) // 10))
-    axes.set_xticks(range(0, len(labels), every), labels[::every])
-    axes.set_xlim(-0.6, len(labels) - 0.4)
+    """The names of the days, of those that have one. There is room for a week at least: what is still to come of it is seen to be missing."""
+    named = [at for at, label in enumerate(labels) if label]
+    axes.set_xticks(named, [labels[at] for at in named])
+    axes.tick_params(axis="x", pad=7)
+    axes.set_xlim(-0.6, max(len(labels), 7) - 0.4)
 
 
 def _legend(axes: Axes) -> None:

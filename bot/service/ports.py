@@ -115,7 +115,7 @@ class Part:
 class Bar:
     """One day of a picture."""
 
-    label: str  # of the day
+    label: str  # of the day; "" it is not named
     hours: tuple[float, ...]  # of cards, as many as the picture has parts
     waiting: float  # hours that people waited
 

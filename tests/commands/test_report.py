@@ -102,6 +102,15 @@ def test_the_picture_has_a_bar_a_day_that_is_as_tall_as_the_cards(house: House) 
     assert [round(bar.waiting, 2) for bar in picture.bars] == [14.0, 24.0, 10.25]
 
 
+def test_the_picture_of_a_month_names_its_mondays(house: House) -> None:
+    used(house)
+    house.clock.forward(days=28)
+    picture = house.say("ada", "report month").picture
+    assert picture is not None
+    assert [bar.label for bar in picture.bars if bar.label] == ["Mon 2", "Mon 9", "Mon 16", "Mon 23", "Mon 30"]
+    assert len(picture.bars) == 31
+
+
 def test_a_card_that_rests_is_no_free_one(house: House) -> None:
     house.round()
     house.say("dana", "drain T4-4 because of a fan")

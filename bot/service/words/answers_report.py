@@ -242,6 +242,17 @@ PARTS = (
 """What the bars are made of, from below."""
 
 
+NAMED_DAYS, NAMED_WEEKS = 8, 62
+"""Of more days than that the picture names the Mondays; of still more the firsts of months."""
+
+
+def _named(day: date, many: int) -> str:
+    """The name of a day under its bar, as far as there is room for it."""
+    if many > NAMED_WEEKS:
+        return f"{day.day} {MONTHS[day.month - 1]}" if day.day == 1 else ""
+    return _day(day) if many <= NAMED_DAYS or day.weekday() == 0 else ""
+
+
 def picture(report: Report) -> HoursPicture | None:
     """The days of a period as bars; None: no card is known."""
     days = [day for day, start, _ in days_of(report.period) if start < report.upto]
@@ -249,7 +260,7 @@ def picture(report: Report) -> HoursPicture | None:
         return None
     bars = tuple(
         Bar(
-            _day(day),
+            _named(day, len(days)),
             tuple(report.sum(*whats, day=day) / H for _, whats in PARTS),
             report.sum(What.WAITING, day=day) / H,
         )
