@@ -29,7 +29,7 @@ def report_of(archive: Archive, books: Books, period: Period, now: datetime) -> 
 
 
 class Weekly:
-    """Writes the weekly post, once a week whatever restarts. One for a process; belongs to the thread of the teller."""
+    """Writes the weekly post, once a week whatever restarts. One for a process; :meth:`look` belongs to one thread."""
 
     def __init__(self, store: Store, clock: Clock, policy: Policy) -> None:
         """``policy.weekly_post`` says when; None: never."""

@@ -48,6 +48,9 @@ DRY_AGAIN = timedelta(seconds=30)
 TIDY_EVERY = timedelta(days=1)
 """Between two tidyings of the store, of the bot's clock."""
 
+WEEKLY_S = 5.0
+"""Real seconds between two looks at whether the weekly post is due."""
+
 QUIET_STATES = frozenset({MoveState.PLANNED, MoveState.DONE, MoveState.DROPPED})
 """Moves that need no hurry."""
 
@@ -191,6 +194,11 @@ class Rounds:
     def run_voice(self, stop: threading.Event) -> None:
         """Tell what is in the outbox, and keep the board, until stopped."""
         self._teller.run(stop)
+
+    def run_weekly(self, stop: threading.Event) -> None:
+        """Write the weekly post when its time has come, until stopped."""
+        while not stop.wait(WEEKLY_S):
+            chore("the weekly post", self._teller.show_weekly)
 
     def tell(self) -> int:
         """Send what is due now, board and weekly post included; returns how many messages went out."""

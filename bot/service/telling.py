@@ -56,7 +56,7 @@ AT_ONCE = 200
 
 
 class Teller:
-    """One for a process; :meth:`tell` and :meth:`show_board` belong to one thread, :meth:`poke` to any."""
+    """One for a process; :meth:`tell` and :meth:`show_board` belong to one thread, :meth:`show_weekly` to one, :meth:`poke` to any."""
 
     def __init__(
         self, store: Store, voice: Voice, people: People, clock: Clock, policy: Policy, board_every: float = 10.0
@@ -86,7 +86,6 @@ class Teller:
             if poked or self._clock.real() - shown >= BOARD_ANYWAY:
                 shown = self._clock.real()
                 chore("the board", self.show_board)
-                chore("the weekly post", self.show_weekly)
             if chore("the outbox", self.tell) is None:
                 stop.wait(TROUBLED)
 
@@ -213,8 +212,12 @@ class Teller:
         return True
 
     def show_weekly(self) -> bool:
-        """Hand the weekly post to the outbox if its time has come. Returns whether it did."""
-        return self._weekly.look()
+        """Hand the weekly post to the outbox if its time has come. Returns whether it did. A thread of its own may call it: at a large site the
+        sums of a week take a while, and no last call waits for them."""
+        written = self._weekly.look()
+        if written:
+            self.poke()
+        return written
 
     def _board_due(self, real: float, now: datetime) -> bool:
         """Whether the last edit is long enough ago, also if the bot's clock was set meanwhile."""

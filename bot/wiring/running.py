@@ -202,9 +202,10 @@ def _ask_exporters(how: PrometheusSettings | None, bot: Bot, stack: ExitStack) -
 def _start(bot: Bot, stack: ExitStack) -> None:
     """Rounds and voice."""
     quiet = threading.Event()
-    voice = threading.Thread(target=bot.rounds.run_voice, args=(quiet,), name="voice", daemon=True)
-    voice.start()
-    stack.callback(voice.join, 5)
+    for name, run_until in (("voice", bot.rounds.run_voice), ("weekly", bot.rounds.run_weekly)):
+        thread = threading.Thread(target=run_until, args=(quiet,), name=name, daemon=True)
+        thread.start()
+        stack.callback(thread.join, 5)
     stack.callback(quiet.set)
     bot.beats.start()
     stack.callback(bot.beats.stop)
