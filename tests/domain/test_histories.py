@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -45,6 +46,19 @@ WINDOWS = (
 )
 LENGTHS = ("", "for 1h", "for 8h", "3d", "until tomorrow 12:00")
 VMS = ("vm-python", "vm-python-2", "vm-r", "vm-train")
+
+
+WORDS: tuple[Callable[[datetime], dict[str, Any]], ...] = (
+    lambda now: {},
+    lambda now: {},
+    lambda now: {},
+    lambda now: {"partly": True},
+    lambda now: {"spare": True},
+    lambda now: {"urgent": True, "because": "a deadline"},
+    lambda now: {"start": now + timedelta(hours=3)},
+    lambda now: {"before": now + timedelta(hours=5)},
+)
+"""What else is said of a request."""
 
 
 class History:
@@ -108,7 +122,8 @@ class History:
         vm = self.vm()
         count = self.random.choice((1, 1, 1, 2, 3, 4))
         window = self.random.choice((None, *WINDOWS))
-        self.world.request(self.owner(vm), vm.name, count, window, self.random.choice(LENGTHS))
+        length = self.random.choice(LENGTHS)
+        self.world.request(self.owner(vm), vm.name, count, window, length, **self.random.choice(WORDS)(self.world.now))
 
     def some_lease(self) -> str:
         found = sorted(x.label for x in self.world.books.leases.values() if x.state in OPEN_LEASE)
