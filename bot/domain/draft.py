@@ -172,6 +172,10 @@ class Draft:
                 self._following.setdefault(noun, []).append(found)
         return found
 
+    def touched(self, kind: type) -> tuple[Any, ...]:
+        """The keys of the values of a kind that were put here."""
+        return tuple(self._touched[kind])
+
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of."""
         return card_of(self, slot)
@@ -259,7 +263,7 @@ class Draft:
 
     def held(self, label: str) -> tuple[Hold, ...]:
         """All holds of a label, by slot."""
-        return tuple(sorted(self._of.get(label, ()), key=lambda h: h.slot))
+        return tuple(sorted(self._of.get(label, ()), key=lambda h: (h.slot, h.turn)))
 
     # ---- closing
 

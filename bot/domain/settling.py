@@ -6,7 +6,7 @@ nobody: who must hear of it is found by those rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from bot.domain import blackouts
@@ -21,6 +21,7 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     MachineId,
+    Move,
     MoveState,
     Reading,
     Request,
@@ -28,7 +29,7 @@ from bot.domain.model import (
 )
 from bot.domain.occurrences import begin_at, now_window, usual
 from bot.domain.policy import Policy
-from bot.domain.shelves import moves_of
+from bot.domain.shelves import agreements_for, agreements_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.speakers import doubted, two_speak
 from bot.domain.spoken import lasting_words
@@ -81,12 +82,26 @@ def _no_longer_fits(draft: Draft, agreement: Agreement, policy: Policy) -> bool:
     return begin_at(agreement, window, draft.now, usual(machine, policy), policy) is None
 
 
-def drop_lost(draft: Draft) -> None:
+def drop_lost(draft: Draft, label: str | None = None) -> None:
     """Take back what was agreed for something that is over by now: in the transaction in which it ended, so that nobody is told, a
-    moment later, of a restart for nothing. A power cycle that has begun keeps its agreement."""
-    for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
+    moment later, of a restart for nothing. A power cycle that has begun keeps its agreement.
+
+    :param label: the request or lease that ended; None: whatever was written in this transaction
+    """
+    found = agreements_for(draft, label) if label is not None else _written_about(draft)
+    for agreement in sorted(found, key=lambda a: a.number):
         if agreement.state is AgreementState.OPEN and agreement.label and not in_use(draft, agreement):
             _drop(draft, agreement)
+
+
+def _written_about(draft: Draft) -> Collection[Agreement]:
+    """The agreements of which something was written here that may have ended what they were given for."""
+    found = [draft.agreements[number] for number in draft.touched(Agreement)]
+    for label in {*map(str, draft.touched(Request)), *draft.touched(Lease)}:
+        found += agreements_for(draft, label)
+    for number in draft.touched(Move):
+        found += agreements_of(draft, draft.moves[number].machine)
+    return {a.number: a for a in found}.values()
 
 
 def _drop(draft: Draft, agreement: Agreement) -> bool:

@@ -7,8 +7,7 @@ concerns and not all there is. Nothing here decides anything: a shelf says what 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -27,9 +26,6 @@ from bot.domain.model import (
 
 WAITING = frozenset({RequestState.QUEUED, RequestState.OFFERED})
 """In line: queued or offered."""
-
-Place = tuple[datetime, int]
-"""What the line is sorted by (``Request.place_key``)."""
 
 
 class Sheet(Protocol):
@@ -107,6 +103,7 @@ class _By(Shelf):
     by: ClassVar[attrgetter[Any]]
     key: ClassVar[attrgetter[Any]]
     _groups: dict[Any, tuple[Any, ...]]
+    _stale = False  # made anew when it is next asked for
 
     def _anew(self) -> None:
         by, groups = type(self).by, dict[Any, list[Any]]()
@@ -116,17 +113,19 @@ class _By(Shelf):
                 groups[group].append(value)
             else:
                 groups[group] = [value]
-        self._groups = {group: tuple(values) for group, values in groups.items()}
+        self._groups, self._stale = {group: tuple(values) for group, values in groups.items()}, False
 
     def over(self, sheet: Sheet) -> Self:
         """See ``Shelf``."""
         copy = object.__new__(type(self))
-        copy._sheet, copy._groups = sheet, self._groups.copy()
+        copy._sheet, copy._groups, copy._stale = sheet, self._groups.copy(), self._stale
         return copy
 
     def follow(self, old: Any, new: Any) -> None:
         """See ``Shelf``."""
         by, key = type(self).by, type(self).key
+        if self._stale:
+            return
         if old is None:
             group = by(new)
             self._groups[group] = (*self._groups.get(group, ()), new)
@@ -134,11 +133,16 @@ class _By(Shelf):
             group, at = by(new), key(new)
             self._groups[group] = tuple(new if key(x) == at else x for x in self._groups[group])
         else:
-            self._anew()  # it changed its group, or is gone: seldom, and its place among the others is not known here
+            self._stale = True  # it changed its group, or is gone: its place among the others is not known here
 
     def of(self, group: Any) -> tuple[Any, ...]:
         """Those of which it says this, in the order of the books."""
-        return self._groups.get(group, ())
+        return self._fresh().get(group, ())
+
+    def _fresh(self) -> dict[Any, tuple[Any, ...]]:
+        if self._stale:
+            self._anew()
+        return self._groups
 
 
 class MovesOf(_By):
@@ -179,7 +183,7 @@ class CardsOn(_By):
     @property
     def hosts(self) -> int:
         """On how many hosts there are cards."""
-        return len(self._groups)
+        return len(self._fresh())
 
 
 class Line(Shelf):
@@ -187,20 +191,19 @@ class Line(Shelf):
 
     follows = (Machine, Request)
 
-    _all: list[Place]
-    _on: dict[str, list[Place]]
-    _stale = False  # machines that somebody may wait for are on other hosts: made anew when it is next asked for
+    _all: list[Request]
+    _on: dict[str, list[Request]]
+    _stale = False  # machines that somebody may wait for are on other hosts
 
     def _anew(self) -> None:
-        machines, found = self._sheet.machines, dict[str, list[Place]]()
-        self._all = sorted(r.place_key for r in self._sheet.requests.values() if r.state in WAITING)
-        requests = self._sheet.requests
-        for place in self._all:
-            host = place_of(machines.get(requests[place[1]].machine))
+        machines, found = self._sheet.machines, dict[str, list[Request]]()
+        self._all = sorted((r for r in self._sheet.requests.values() if _waits(r)), key=_place)
+        for request in self._all:
+            host = place_of(machines.get(request.machine))
             if host in found:
-                found[host].append(place)
+                found[host].append(request)
             else:
-                found[host] = [place]
+                found[host] = [request]
         self._on, self._stale = found, False
 
     def over(self, sheet: Sheet) -> Self:
@@ -215,37 +218,44 @@ class Line(Shelf):
         if isinstance(old or new, Machine):
             self._stale = self._stale or place_of(old) != place_of(new)
             return
-        was = old.place_key if old is not None and old.state in WAITING else None
-        now = new.place_key if new is not None and new.state in WAITING else None
-        moved = was is not None and now is not None and old.machine != new.machine
-        if self._stale or (was == now and not moved):
+        if self._stale:
             return
-        for request, place, write in ((old, was, _out), (new, now, insort)):
-            if place is not None:
-                host = place_of(self._sheet.machines.get(request.machine))
-                write(self._all, place)
-                write(self._on.setdefault(host, []), place)
+        was, now = old is not None and _waits(old), new is not None and _waits(new)
+        if was and now and old.place_key == new.place_key and old.machine == new.machine:
+            for line in self._lines(new):
+                line[bisect_left(line, _place(new), key=_place)] = new
+            return
+        for line in self._lines(old) if was else ():
+            del line[bisect_left(line, _place(old), key=_place)]
+        for line in self._lines(new) if now else ():
+            insort(line, new, key=_place)
+
+    def _lines(self, request: Request) -> tuple[list[Request], list[Request]]:
+        """Those in which it stands, or is to stand."""
+        return self._all, self._on.setdefault(place_of(self._sheet.machines.get(request.machine)), [])
 
     def all(self) -> list[Request]:
         """Everybody, in order."""
         self._fresh()
-        requests = self._sheet.requests
-        return [requests[number] for _, number in self._all]
+        return self._all.copy()
 
     def on(self, host: str) -> list[Request]:
         """Those whose machine is on a host (``near.host_of``), or on none that is known, in order."""
         self._fresh()
-        requests, mine, anywhere = self._sheet.requests, self._on.get(host, ()), self._on.get("", ())
-        places: Iterable[Place] = sorted((*mine, *anywhere)) if host and anywhere else mine
-        return [requests[number] for _, number in places]
+        mine, anywhere = self._on.get(host, []), self._on.get("", []) if host else []
+        return sorted((*mine, *anywhere), key=_place) if anywhere else mine.copy()
 
     def _fresh(self) -> None:
         if self._stale:
             self._anew()
 
 
-def _out(places: list[Place], place: Place) -> None:
-    del places[bisect_left(places, place)]
+_place = attrgetter("place_key")
+
+
+def _waits(request: Request) -> bool:
+    """As ``WAITING`` says it, for a walk over all there are."""
+    return request.state is RequestState.QUEUED or request.state is RequestState.OFFERED
 
 
 def place_of(machine: Machine | None) -> str:

@@ -31,12 +31,31 @@ class Pool:
         """Nothing is looked up yet."""
         self._draft, self._sight = draft, sight
         self._good: dict[tuple[str, str], int] = {}
+        self._open: dict[tuple[str, str, str], int] = {}  # the same of hosts that are there; 0 those that are not
         self._stamp = draft.stamp
+
+    def serves(self, request: Request, machine: Machine) -> bool:
+        """Whether it is sure that a request could be served if everybody gave back what they have. What holds of a host is asked of it
+        once: there may be thousands in line."""
+        seen = self._sight.machine(machine.uuid)
+        if seen is None or seen.template or seen.host != machine.host or seen.vcenter != machine.vcenter:
+            return False
+        if self._stamp != self._draft.stamp:
+            self._forget()
+        key = request.kind, machine.vcenter, machine.host
+        most = self._open.get(key)
+        if most is None:
+            shut = self._sight.shut(machine)
+            most = self._open[key] = self.good(request.kind, machine.uuid) if shut == "" else 0
+        return request.count <= most
+
+    def _forget(self) -> None:
+        self._good, self._open, self._stamp = {}, {}, self._draft.stamp
 
     def good(self, kind: str, machine: MachineId) -> int:
         """Those that could be lent if everybody gave back what they have."""
         if self._stamp != self._draft.stamp:
-            self._good, self._stamp = {}, self._draft.stamp
+            self._forget()
         key = kind, host_of(self._draft, machine)
         if key not in self._good:
             there = near(self._draft, machine) or self._draft
@@ -52,6 +71,9 @@ class Pool:
 
 def settle(draft: Draft, sight: Sight, pool: Pool, request: Request, machine: Machine, policy: Policy) -> None:
     """Notice that a queued request can be given nothing, let it rest when that lasts, and wake it when it can."""
+    if pool.serves(request, machine):
+        _over(draft, request)
+        return
     shut = sight.shut(machine)
     if shut is None:
         return  # nobody can tell: as it was

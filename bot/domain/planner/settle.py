@@ -28,7 +28,7 @@ from bot.domain.planner.spots import People, expected_free, is_open, spots, wind
 from bot.domain.policy import Policy
 from bot.domain.questions import wanted_key
 from bot.domain.queue import line, tell_offer
-from bot.domain.shelves import agreements_of
+from bot.domain.shelves import WAITING, agreements_of, leases_to
 from bot.domain.sight import Sight
 
 
@@ -37,8 +37,7 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
 
     :param away: for so long, until this round, nobody could be answered
     """
-    for who in [id for id, known in people.items() if not known.active]:
-        _left(draft, who, people)
+    _left(draft, people)
     pool = hindered.Pool(draft, sight)
     for request in line(draft):
         person = people.get(request.person)
@@ -75,15 +74,28 @@ def _later(
     return request
 
 
-def _left(draft: Draft, who: PersonId, people: People) -> None:
-    """Somebody left the workspace: out of the line, and the admins hear once of all that is still theirs, for nobody else ends it."""
-    for request in [request for request in line(draft) if request.person == who]:
+def _left(draft: Draft, people: People) -> None:
+    """Who left the workspace is out of the line, and the admins hear once of all that is still theirs, for nobody else ends it."""
+    gone = [id for id, known in people.items() if not known.active]
+    if not gone:
+        return
+    asked: dict[PersonId, list[Request]] = {id: [] for id in gone}
+    for request in draft.requests.values():
+        if request.person in asked:
+            asked[request.person].append(request)
+    nobodys = [m for m in draft.machines.values() if not any(_here(people, o) for o in m.owners)]
+    for who in gone:
+        _has_left(draft, who, asked[who], [m for m in nobodys if who in m.owners])
+
+
+def _has_left(draft: Draft, who: PersonId, asked: list[Request], alone: list[Machine]) -> None:
+    """One of them. ``asked``: all their requests; ``alone``: the machines that nobody else here owns."""
+    for request in sorted((r for r in asked if r.state in WAITING), key=lambda r: r.place_key):
         draft.free(str(request.number))  # its message is not edited: nobody reads it
         step(draft, request, On.PERSON_LEFT, offer=None, rest=None)
-    over = (r for r in draft.requests.values() if r.person == who and r.state is RequestState.WITHDRAWN)
+    over = (r for a in asked if (r := draft.requests[a.number]).state is RequestState.WITHDRAWN)
     out = [request for request in over if request.changed == draft.now]  # in this round, also by the rules of leases
-    lent = [lease for lease in draft.leases.values() if lease.person == who and lease.state in OPEN_LEASE]
-    alone = [m for m in draft.machines.values() if who in m.owners and not any(_here(people, o) for o in m.owners)]
+    lent = [lease for lease in leases_to(draft, who) if lease.state in OPEN_LEASE]
     if out or lent or alone:
         machine = min(alone, key=lambda m: m.name, default=None)
         news = News(NewsKind.PERSON_LEFT, ADMINS, once=who, who=who, request=out[0] if out else None, machine=machine)
