@@ -1,10 +1,12 @@
 """history: the story of a number in order, the last who had a card, one's own; from the store where the books have forgotten it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.domain.draft import Changes
 from bot.domain.lifecycle import LEASE, REQUEST
 from bot.service.ports import Reply
 from bot.service.words.history import TOLD, UNTOLD
@@ -93,10 +95,11 @@ def test_a_long_story_is_cut_in_the_middle_and_whole_when_asked(house: House) ->
         house.say("bob", f"request until {'thu' if n % 2 else 'fri'} 18:00")
     reply = house.say("bob", "history #1")
     told = lines(reply)
-    assert len(told) == 11 and told[4] == "… 3 lines more: /gpu history #1 all …" and told[0].startswith("you asked")
-    assert [b.says for b in reply.buttons] == ["history #1 all", "why #1", "mine"]
     whole = lines(house.say("bob", "history #1 all"))
-    assert len(whole) == 13 and whole[:4] == told[:4] and whole[-6:] == told[-6:]
+    middle = f"… {len(whole) - 10} lines more: /gpu history #1 all …"
+    assert len(told) == 11 and told[4] == middle and told[0].startswith("you asked")
+    assert len(whole) > 12 and whole[:4] == told[:4] and whole[-6:] == told[-6:]
+    assert [b.says for b in reply.buttons] == ["history #1 all", "why #1", "mine"]
 
 
 def test_quiet_cards_are_told_to_the_holder_and_admins_alone(tmp_path: Path) -> None:
@@ -154,6 +157,30 @@ def test_ones_own_last_five(house: House) -> None:
 def test_words_that_are_no_part_of_it_are_refused(house: House) -> None:
     reply = house.say("bob", "history tomorrow")
     assert not reply.ok and "history #12" in text_of(reply)
+
+
+def test_waiting_times_are_told_as_they_were_and_how_they_held(house: House) -> None:
+    house.say("bob", "request 1 restart tonight")
+    kept = house.store.ledger(about="#1")
+    line = replace(
+        kept[0],
+        what="request.promised",
+        who="bot",
+        why="likely 2026-03-17 17:30, latest 2026-03-20 09:12 (own_end); urgent",
+    )
+    over, scored = (
+        replace(line, what="request.promise_over", why="it rests"),
+        replace(line, what="request.scored", why="latest kept, 35 min before it"),
+    )
+    with house.store.transaction() as transaction:
+        transaction.record(Changes(lines=(line, replace(line, why="not known (blind)"), over, scored)), ())
+    told = lines(house.say("bob", "history #1"))
+    assert (
+        "I told another waiting time, because somebody goes before by the word urgent: likely by 17 17:30, at the latest 20 09:12."
+        in told
+    )
+    assert "I told a waiting time: not known." in told and "that waiting time does not hold any more: it rests." in told
+    assert told[-1] == "what I had told: latest kept, 35 min before it."
 
 
 EVENTS = [f"{noun}.{event}" for noun, table in (("request", REQUEST), ("lease", LEASE)) for _, event in table]

@@ -5,12 +5,14 @@ Used by ``answers_history``. A line that is no part of the story (``UNTOLD``) is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bot.domain.model import BOT, Books, Lease, Line, Move, MoveState, PersonId, Request, SlotId
 from bot.domain.policy import Policy
+from bot.domain.promises.told import MOVED
 from bot.service.ports import Past, Show, When
 from bot.service.words.common import (
     Part,
@@ -19,7 +21,6 @@ from bot.service.words.common import (
     it_they,
     its_their,
     label_ref,
-    likely_by,
     machine_word,
     said,
     slots_of,
@@ -137,15 +138,18 @@ def _asked(t: Told) -> list[Part]:
 
 
 def _promised(t: Told) -> list[Part]:
-    """What was told last is known to the minute; of what was told before, what the ledger has."""
-    promise = t.request.promised if t.request is not None else None
-    if promise is None or promise.at != t.line.at:
-        return ["I told a waiting time", *t.why] if t.why else []
-    times: list[Part] = ["likely by ", When(likely_by(promise.likely))] if promise.likely is not None else []
-    if promise.latest is not None:
-        times += [", " if times else "", "at the latest ", When(promise.latest)]
-    cause: list[Part] = [": ", said(promise.because, 160)] if promise.because else []
-    return ["I told a waiting time: ", times or "not known", cause]
+    """The times that were told then, as the ledger has them: ``likely 2026-12-01 17:30, latest 2026-12-07 09:12 (own_end); urgent``."""
+    times: list[Part] = []
+    for name, words in (("likely", "likely by "), ("latest", "at the latest ")):
+        if (found := re.search(rf"{name} (\d{{4}}-\d\d-\d\d \d\d:\d\d)", t.line.why)) is not None:
+            times += [", " if times else "", words, When(datetime.fromisoformat(found[1]).replace(tzinfo=UTC))]
+    moved = MOVED.get(t.line.why.rpartition("; ")[2])
+    return [
+        "I told another waiting time" if moved else "I told a waiting time",
+        f", because {moved}" if moved else "",
+        ": ",
+        times or "not known",
+    ]
 
 
 def _until(t: Told) -> list[Part]:
@@ -225,7 +229,8 @@ TOLD: Mapping[str, Sentence] = {
     "request.lease_broken_early": plain("back in line at the old place: its card is broken"),
     "request.hindered": plain("nothing can be given to it for now"),
     "request.unhindered": plain("it can be given a card again", why=False),
-    "request.scored": plain("the waiting time that I had told"),
+    "request.promise_over": plain("that waiting time does not hold any more"),
+    "request.scored": plain("what I had told"),
     "lease.reserve": _kept_for,
     "lease.adopt": lambda t: [t.who, " took over ", *t.slots, f", in {t.vm} already", *_until(t)],
     "lease.slot_changed": lambda t: ["another card like it is kept instead", *t.why],
