@@ -73,7 +73,7 @@ def run(ctx: Context) -> Reply:
     except ReasonWanted as no:
         no.facts["command"] = ctx.whole
         raise
-    return words.requested(ctx.scene(), asked)
+    return words.requested(ctx.promised(asked), asked)
 
 
 def _understand(ctx: Context, heard: Heard) -> Heard:

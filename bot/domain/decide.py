@@ -10,7 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain import clockback, idle, leases, moves, order, overdue, planner, pool, questions, standing, windows
+from bot.domain import (
+    clockback,
+    idle,
+    leases,
+    moves,
+    order,
+    overdue,
+    planner,
+    pool,
+    promises,
+    questions,
+    standing,
+    windows,
+)
 from bot.domain.draft import Draft
 from bot.domain.inside import Minute
 from bot.domain.leases.common import Round as LeaseRound
@@ -89,6 +102,7 @@ def decide(
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     moves.hand_over(draft, moving)
     questions.settle(draft)
+    promises.settle(draft, sight, people, policy)
 
 
 LONG_STILL = timedelta(hours=1)

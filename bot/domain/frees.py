@@ -44,6 +44,7 @@ from bot.domain.queue import contended, waiters
 from bot.domain.shelves import S, agreements_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name
+from bot.domain.waiting import Passing
 
 ROUND = timedelta(minutes=1)
 """More than the time between two rounds: what is due is seen by then."""
@@ -107,14 +108,11 @@ class Frees:
         policy: Policy,
         zone_of: Callable[[PersonId], str],
         sight: Sight | None,
-        instead: Lease | None = None,
     ) -> None:
-        """``sight``: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on. ``instead``: a
-        lease as it would be after what somebody wishes, in the place of the one of the books."""
+        """``sight``: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on."""
         self.books, self.now, self.policy, self.zone_of, self.sight = books, now, policy, zone_of, sight
         self.takes: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.HAS}
         self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
-        self._instead = instead
         self._nights: dict[tuple[str, date], Window] = {}  # the first usable night of a day or later, by zone
         self._wanted: dict[tuple[str, str], list[Request]] = {}  # who really waits, by kind and host
         self._early: dict[str, Early | None] = {}  # by kind
@@ -139,19 +137,19 @@ class Frees:
 
     def _after(self, free: Free, label: str) -> Free:
         """Somebody is next for the slot: it has it from when it is free."""
-        lease = self.lease(label)
+        lease = self.books.leases.get(label)
         if lease is None:
             return self._offered(label, free.slot, free)
         starts = free.likely + self.usual(lease.machine)
         end = self.kept_until(lease.kind, lease.terms.length, starts, lease.person)
         worst = self.back(lease.terms.length, self.starts(free.latest), lease.person)
-        if lease.passing is not None:
-            end, worst = min(end, lease.passing.ends_by), max(free.latest, lease.passing.back_by)
+        if (keeps := self._keeps_to(lease)) is not None:
+            end, worst = min(end, keeps.ends_by), max(free.latest, keeps.back_by)
         return Free(self.out(lease.machine, end), worst, free.slot, "behind", lease.person, end)
 
     def _of(self, label: str, slot: SlotId) -> Free | None:
         """When the slot that a label has is expected back."""
-        lease = self.lease(label)
+        lease = self.books.leases.get(label)
         if lease is None or lease.state not in OPEN_LEASE:
             return self._offered(label, slot)
         if lease.fault:
@@ -164,8 +162,8 @@ class Frees:
         cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
         start = lease.counts_from if lease.state is LeaseState.MOVING else lease.free_since or self.now
         worst = self.back(lease.terms.length, self.starts(start), lease.person)
-        if lease.passing is not None:
-            end, worst = min(end, lease.passing.ends_by), max(self.now, lease.passing.back_by)
+        if (keeps := self._keeps_to(lease)) is not None:
+            end, worst = min(end, keeps.ends_by), max(self.now, keeps.back_by)
         return Free(self.out(lease.machine, end), worst, slot, cause, lease.person, end)
 
     def _offered(self, label: str, slot: SlotId, free: Free | None = None) -> Free:
@@ -184,12 +182,6 @@ class Frees:
         if request.passing is not None:
             end, worst = min(end, request.passing.ends_by), max(latest, request.passing.back_by)
         return Free(self.out(request.machine, end), worst, slot, "reserved", request.person, end)
-
-    def lease(self, label: str) -> Lease | None:
-        """A lease of the books, or the one that is looked at in its place."""
-        if self._instead is not None and self._instead.label == label:
-            return self._instead
-        return self.books.leases.get(label)
 
     def usual(self, uuid: MachineId) -> timedelta:
         """How long a restart of a machine usually takes."""
@@ -217,8 +209,8 @@ class Frees:
     def _active(self, lease: Lease, end: datetime, slot: SlotId) -> Free:
         """A lease that works: until its end, or sooner."""
         cause = "own_end" if end > self.now else "over_time"
-        if lease.passing is not None:
-            end = min(end, lease.passing.ends_by)
+        if (keeps := self._keeps_to(lease)) is not None:
+            end = min(end, keeps.ends_by)
         if self._given_way(lease):
             end, cause = self.now, "spare"
         due = self.out(lease.machine, max(end, self.now), lease.label)
@@ -239,13 +231,19 @@ class Frees:
     def worst_of(self, lease: Lease) -> datetime:
         """When an active lease is back at worst: extended once, then work runs on, then silence, and the night that the terms give."""
         p, end, zone = self.policy, lease.end or self.now, self.zone_of(lease.person)
-        if lease.passing is not None:
-            return max(self.now, lease.passing.back_by)
+        if (keeps := self._keeps_to(lease)) is not None:
+            return max(self.now, keeps.back_by)
         longer = end + (timedelta(0) if lease.extended else p.extend_waiting)
         if self._given_way(lease):
             longer = min(longer, max(self.now, lease.counts_from))
         # Over its time for long, it returns with the next round.
         return max(self.night(self.quiet(longer), zone), self.night(self.now + ROUND + p.stuck_return, zone))
+
+    def _keeps_to(self, lease: Lease) -> Passing | None:
+        """What a lease that went past others keeps to; None: it went past nobody, or none of those waits any more."""
+        from bot.domain.planner.back import waits_for  # which reckons with what is here
+
+        return lease.passing if lease.passing is not None and waits_for(self.books, lease) is not None else None
 
     def _given_way(self, lease: Lease) -> bool:
         """Whether a lease is spare and somebody else waits: then its time is over."""
@@ -255,8 +253,8 @@ class Frees:
         """Who really waits for a kind on the host of a machine."""
         key = kind, host_of(self.books, machine)
         if key not in self._wanted:
-            wanted = contended(self.books, kind, machine)
-            self._wanted[key] = waiters(self.books, kind, machine) if wanted else []
+            wanted = contended(self.books, kind, machine, self.now)
+            self._wanted[key] = waiters(self.books, kind, machine, self.now) if wanted else []
         return self._wanted[key]
 
     def lately(self, kind: str) -> Early | None:

@@ -6,7 +6,25 @@ that machines shut down when asked, that nothing breaks, that the one who asks a
 turn comes outside their working hours (else the next one may go first).
 """
 
+from bot.domain.promises.bound import Bound
 from bot.domain.promises.play import Promises, promise
 from bot.domain.promises.promise import CAUSES, OPEN, Promise, likely_by, shown
+from bot.domain.promises.scores import Score, score, score_words
+from bot.domain.promises.told import MOVED, settle, tell
 
-__all__ = ["CAUSES", "OPEN", "Promise", "Promises", "likely_by", "promise", "shown"]
+__all__ = [
+    "CAUSES",
+    "MOVED",
+    "OPEN",
+    "Bound",
+    "Promise",
+    "Promises",
+    "Score",
+    "likely_by",
+    "promise",
+    "score",
+    "score_words",
+    "settle",
+    "shown",
+    "tell",
+]

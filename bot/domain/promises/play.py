@@ -11,12 +11,12 @@ before the promised start of the first of them who waits, and all who are behind
 each of them, at worst too: so many devices that whoever waits has as many as they want by the same time without them (``planner.past`` asks for
 both). So after it went, each worst play says what it said before, or less. A booking is no exception: what is over for it is given to those behind.
 
-Two things let a place float: a rest, and a share of the pool that is used up. Who floats may have their turn between any two others; of two orders
-of different lengths either can be the later one for a third. So those behind count on none of the devices that it wants, and their promise holds
-whenever its turn comes (``worst``).
+Who may be over a share of the pool when their turn comes, floats: they may have it between any two others, and of two orders of different lengths
+either can be the later one for a third. So those behind count on none of the devices that they want, and their promise holds whenever that turn
+comes (``worst``).
 
 What no play foresees, and what moves a latest time: somebody who goes before by a rule (urgent, their team's part, an old place), an admin's word, a
-card that is lost, and those ahead who say nothing or sleep when it is their turn. Then it is told anew (``told``).
+card that is lost, and those ahead who pass, say nothing or sleep when it is their turn, and come back to it. Then it is told anew (``told``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,19 @@ from bot.domain import blackouts, hours, windows
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import ROUND, Free, Frees, by_time
-from bot.domain.model import Books, Lease, LeaseState, MachineId, Mode, Person, PersonId, Request, RequestState, Turn
+from bot.domain.model import (
+    Books,
+    Lease,
+    LeaseState,
+    MachineId,
+    Mode,
+    Person,
+    PersonId,
+    Request,
+    RequestState,
+    SlotId,
+    Turn,
+)
 from bot.domain.near import host_of, near
 from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
@@ -121,14 +133,26 @@ class _Line:
 
     def __init__(self, play: Play, like: Request) -> None:
         """``like``: any one of it."""
-        queued = [r for r in line(play.there(like.machine)) if r.kind == like.kind and r.state is RequestState.QUEUED]
-        shares, coming = _Shares(play, like, queued), play.next_round(like.machine)
-        waits = sorted((r for r in queued if r.number not in coming.given), key=lambda r: r.number in shares.over)
-        self.floats = shares.floats
+        self._play, self._like = play, like
+        self._queued = [
+            r for r in line(play.there(like.machine)) if r.kind == like.kind and r.state is RequestState.QUEUED
+        ]
+        self._shares = _Shares(play, like, self._queued)
         self._likely: dict[int, list[Free] | None] = {}
         self._worst: dict[int, datetime | None] = {}
-        self._likely_walk = _walk_likely(play, waits, play.frees_of(like, coming.frees))
-        self._worst_walk = _walk_worst(play, queued, play.frees_of(like, play), self.floats)
+        self._worst_walk = _walk_worst(play, self._queued, play.frees_of(like, play), self.floats)
+
+    @property
+    def floats(self) -> Set[int]:
+        """Who may be over a share of the pool when it is their turn."""
+        return self._shares.floats
+
+    @cached_property
+    def _likely_walk(self) -> Iterator[tuple[int, list[Free] | None]]:
+        coming = self._play.next_round(self._like.machine)
+        waits = [r for r in self._queued if r.number not in coming.given]
+        waits.sort(key=lambda r: r.number in self._shares.over)
+        return _walk_likely(self._play, waits, self._play.frees_of(self._like, coming.frees))
 
     def likely(self, number: int) -> list[Free] | None:
         """What a request counts on, by time; None: there is too little."""
@@ -159,7 +183,7 @@ def _walk_worst(
     state = Worst(frees, (f.latest for f in free))
     for request in waits:
         yield request.number, state.turn(request)
-        if request.rest is not None or request.hindrance is not None or request.number in floats:
+        if request.number in floats:
             state.float(request)
         else:
             state.serve(request)
@@ -202,10 +226,9 @@ class Play(Frees):
         policy: Policy,
         zone_of: Callable[[PersonId], str],
         sight: Sight | None,
-        instead: Lease | None = None,
     ) -> None:
         """See :func:`promise` and ``Frees``."""
-        super().__init__(books, now, policy, zone_of, sight, instead)
+        super().__init__(books, now, policy, zone_of, sight)
         self._books = books
         self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
         self._near: dict[str, Places] = {}  # what concerns each host
@@ -242,6 +265,22 @@ class Play(Frees):
         if turn is None or (not offered and self._open(request)):
             return None
         return self._latest(request, max(turn, self._begins_at(request)))
+
+    def latest_reserved(self, lease: Lease) -> datetime | None:
+        """The same of one whose devices are kept for it and not put on yet; None: nobody knows when they come."""
+        request = self._books.requests.get(lease.request)
+        comes = [self._comes(slot, lease.label) for slot in lease.slots]
+        known = [at for at in comes if at is not None]
+        if request is None or not known or len(known) < len(comes):
+            return None
+        return self._latest(request, max(known))
+
+    def _comes(self, slot: SlotId, label: str) -> datetime | None:
+        """When a device that a lease has, or is next for, is free for it at worst."""
+        if self.takes.get(slot) == label:
+            return self.now
+        found = self.free(slot, label)
+        return found.latest if found is not None else None
 
     # ---- what it counts on
 
@@ -290,7 +329,7 @@ class Play(Frees):
         """Why nothing is known."""
         cards = [c for c in self.there(request.machine).cards.values() if has_kind(c, request.kind)]
         resting = tuple(sorted(c.name for c in cards if c.aside is not None))
-        leases = {label: lease for label in self.takes.values() if (lease := self.lease(label)) is not None}
+        leases = {label: lease for label in self.takes.values() if (lease := self._books.leases.get(label)) is not None}
         broken = tuple(sorted(s for s, x in self.takes.items() if x in leases and leases[x].fault))
         if resting or broken:
             return Promise(None, None, "aside" if resting else "broken", slots=resting or broken)

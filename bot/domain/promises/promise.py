@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from bot.domain.early import Early
 from bot.domain.model import PersonId, SlotId
 
-STEP = timedelta(minutes=15)
+STEP = timedelta(minutes=5)
 """A likely time is shown to so much, on the board and in answers alike: it is no more exact, and the board is not a new one each minute."""
 
 MINUTE = timedelta(minutes=1)

@@ -59,9 +59,7 @@ class Worst:
             del self._free[: sum(x.count for x in self._floats)]
 
     def float(self, request: Request) -> None:
-        """It may take its turn at any time from now on. Who can be given nothing holds up those behind for a while before that."""
-        if request.hindrance is not None and request.rest is None:
-            self._from = max(self._from, self._passed(request))
+        """It may take its turn at any time from now on."""
         if request.count <= self._all:
             self._floats.append(request)
             del self._free[: request.count]

@@ -5,18 +5,17 @@ Called by commands, with the books as they are after what was said.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from bot.domain.hours import next_working_day_end, skipped_hour
+from bot.domain.hours import skipped_hour
 from bot.domain.lifecycle import comes_on
-from bot.domain.model import Agreement, Lease, Length, Machine, PersonId, Request, RequestState, Turn
+from bot.domain.model import Agreement, Lease, Length, Machine, Request, RequestState, Turn
 from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.slots import kinds as all_kinds
-from bot.domain.spoken import instant_words
-from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
+from bot.service.ports import Bold, Button, Code, LineOf, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
@@ -33,7 +32,6 @@ from bot.service.words.common import (
     it_is,
     it_them,
     it_they,
-    likely_by,
     ln,
     name_of,
     next_words,
@@ -59,6 +57,7 @@ from bot.service.words.kinds import counted, kinds_there, size_words, typed
 from bot.service.words.levels import BY_HAND, ask_whom, i_say_so, may_restart, next_night, who_restarts
 from bot.service.words.news_line import offer_buttons
 from bot.service.words.order import ahead, moved_line, wishes_lines
+from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -68,10 +67,6 @@ EVENING = 18
 
 NIGHT = 22
 """Hour at which "after 18:00" ends: a card that is likely to come later needs another answer."""
-
-
-RESTING_SHOWN = 4
-"""Cards that rest and are named as the reason of a waiting time."""
 
 
 # ---- asked ---------------------------------------------------------------------------------------------------------
@@ -90,6 +85,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         _asked_head(scene, request, machine, promise),
         promise_line(promise, request.person, place(scene.books, request)),
         worst_line(promise) if far_off(promise, scene.now) else None,
+        open_line(promise, request),
         _fewer_now_line(scene, request),
         moved_line(scene, request),
         *wishes_lines(scene, request),
@@ -171,22 +167,6 @@ def _free_for(scene: Scene, request: Request) -> int:
     return free if free < request.count else 0
 
 
-def far_off(promise: Promise | None, now: datetime) -> bool:
-    """Whether the latest time is so far away that it is asked why."""
-    return promise is not None and promise.latest is not None and promise.latest - now > LONG_WAIT
-
-
-LONG_WAIT = timedelta(days=2)
-"""A latest time beyond it comes with its reason."""
-
-
-def worst_line(promise: Promise | None) -> LineOf | None:
-    """Why the latest time is so much later than the likely one."""
-    if promise is None or promise.likely is None or promise.latest is None or promise.cause == "free_now":
-        return None
-    return ln('The latest counts longer times, work that runs on, silence and "not now".')
-
-
 def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> LineOf:
     vm, ref = name_of(machine), f"#{request.number}"
     if request.state is RequestState.LEASED:
@@ -213,82 +193,6 @@ def _free_words(scene: Scene, request: Request) -> str:
     if free > request.count:
         return f"{counted(free, request.kind)} are free, and you are {place_word(1)} for {request.count}"
     return f"{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are {place_word(1)}"
-
-
-def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> LineOf | None:
-    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line."""
-    if promise is None:
-        return None
-    fact = cause_words(promise, reader)
-    if promise.likely is None:
-        return ln("When it is your turn I do not know, because ", fact, ".")
-    if promise.cause == "free_now":
-        they = "It" if len(promise.slots) == 1 else "They"
-        before = "Enough are free, also for who is before you. " if at > 1 else ""
-        return ln(f"{before}{they} can be there by ", When(promise.likely), ": only the restart is missing.")
-    latest: list[Part] = [", at the latest ", When(promise.latest)] if promise.latest is not None else []
-    return ln("Likely by ", When(likely_by(promise.likely)), latest, ": ", fact, ".")
-
-
-def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> LineOf | None:
-    """A card that is likely to come only when its time is over is no use; that is said at once, with what to say instead."""
-    until = request.terms.length.until
-    if until is None or promise is None or promise.likely is None or promise.likely < until:
-        return None
-    return ln(
-        Bold("That is likely too late:"),
-        " you want it until ",
-        When(until),
-        f". Without {'one' if request.count == 1 else 'them'} by then you leave the line. Longer: ",
-        command(
-            scene.policy,
-            f"request{on_machine(scene.books.machines.get(request.machine))} until {_later(scene, promise.likely)}",
-        ),
-        ".",
-    )
-
-
-def _later(scene: Scene, likely: datetime) -> str:
-    """A time after a card is likely, as it is typed: the end of the next working day."""
-    zone = scene.zone or scene.policy.zone
-    return instant_words(next_working_day_end(likely, zone, scene.policy), zone, scene.now)
-
-
-def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
-    """The one fact behind a waiting time."""
-    you = promise.who == reader and bool(promise.who)
-    who: Part = "you" if you else Name(promise.who) if promise.who else "somebody"
-    owner: list[Part] = ["your"] if you else [who, "'s"]
-    at: list[Part] = [" ", When(promise.at)] if promise.at is not None else []
-    match promise.cause:
-        case "free_now":
-            return ["it is free now, and only the restart is missing"]
-        case "own_end":
-            return [owner, " time ends", at or " by then", ", and cards may come back earlier"]
-        case "over_time":
-            return [owner, " time is over, and a restart of the machine is still to come"]
-        case "returning" | "when_done":
-            back: list[Part] = ["what you gave back comes next"] if you else [who, " gave back what you wait for"]
-            if promise.cause == "when_done":
-                return [*back, ", out as soon as nothing runs there, at the latest", at]
-            return [*back, [", out by", at] if at else ", and no restart is agreed yet"]
-        case "moving":
-            return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
-        case "reserved":
-            return ["one is kept for ", who, [" until", at] if at else None]
-        case "behind":
-            return [
-                who,
-                " is before you" if not you else " come first with your earlier request",
-                [", whose time then lasts until about", at] if at else None,
-            ]
-        case "aside":
-            rest: list[Part] = slots_of(promise.slots) if 0 < len(promise.slots) <= RESTING_SHOWN else []
-            many: Part = "a card rests" if len(promise.slots) == 1 else "too many cards rest"
-            return [many, " just now", [": ", rest] if rest else None]
-        case "none":
-            return ["I see too few cards that I may lend"]
-    return ["I have too little to go by"]
 
 
 def _restart_lines(scene: Scene, request: Request, machine: Machine | None, promise: Promise | None) -> list[LineOf]:

@@ -38,6 +38,7 @@ from bot.domain.policy import Policy
 from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.domain.slots import has_kind, parts, size_of
+from bot.domain.promises import likely_by
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
@@ -52,7 +53,6 @@ from bot.service.words.common import (
     count_of,
     head,
     its_their,
-    likely_by,
     listed,
     ln,
     machine_word,

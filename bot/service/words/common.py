@@ -370,16 +370,6 @@ def span_of(length: timedelta) -> str:
     return f"{days} days {hours} h" if hours else f"{days} days"
 
 
-LIKELY_STEP = timedelta(minutes=5)
-"""A likely time is shown to so much, on the board and in answers alike: it is no more exact, and the board is not a new one each minute."""
-
-
-def likely_by(at: datetime) -> datetime:
-    """A likely time as it is shown: the next full step, of its minute."""
-    epoch, minute = datetime(2000, 1, 1, tzinfo=UTC), at.replace(second=0, microsecond=0)
-    return epoch + -(-(minute - epoch) // LIKELY_STEP) * LIKELY_STEP
-
-
 def usual(machine: Machine | None, policy: Policy) -> timedelta:
     """How long the machine is usually off for a restart: slowest of its last ten; before the first the site's guess."""
     if machine is None or not machine.durations_s:

@@ -9,6 +9,7 @@ from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, MoveState, Request, RequestState, RestWhy, Turn
 from bot.domain.policy import Policy
 from bot.domain.times import night as night_at
+from bot.domain.promises import likely_by
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
@@ -21,7 +22,6 @@ from bot.service.words.common import (
     command,
     head,
     it_is,
-    likely_by,
     listed,
     ln,
     machine_word,

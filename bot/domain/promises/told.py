@@ -1,0 +1,215 @@
+"""What people were told of their waiting time: written down, told anew when it does not hold any more, and scored once it came.
+
+Called by commands when they answer (``tell``), and by ``decide`` once a round (``settle``). What was told stands in ``Request.promised`` exactly as it
+was read. It is told anew only if the latest time moves, and that happens by what no play foresees: each is named (``MOVED``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from bot.domain.draft import Draft
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_REQUEST
+from bot.domain.model import BOT, AsideWhy, LeaseState, Person, PersonId, Request, RequestState, RestWhy, SlotId
+from bot.domain.near import host_of, may_have, meet
+from bot.domain.news import News, NewsKind
+from bot.domain.policy import Policy
+from bot.domain.promises.play import Play
+from bot.domain.promises.promise import Promise, minute_of, shown
+from bot.domain.promises.scores import score, score_words
+from bot.domain.queue import line_of
+from bot.domain.shelves import WAITING, agreements_of
+from bot.domain.sight import Sight
+from bot.domain.slots import has_kind, kinds_of
+from bot.domain.waiting import Promised, ShiftWhy
+
+MOVED = {
+    "urgent": "somebody goes before by the word urgent",
+    "team": "somebody goes before by their team's part",
+    "again": "somebody is in line again at an earlier place",
+    "drained": "an admin took a card out of the pool",
+    "aside": "a card is out of the pool",
+    "first": "others went first, who could be asked when those ahead could not",
+    "lease": "somebody has a card for longer than could be foreseen",
+}
+"""What moves a latest time that was told."""
+
+CHECKED = "promises"
+"""A number of the books: when promises were last looked at, in Unix seconds."""
+
+OWN_REST = frozenset({RestWhy.PASSED, RestWhy.SILENT, RestWhy.STILL_WANTED, RestWhy.NO_WINDOW, RestWhy.MACHINE})
+"""Rests of a person's own: nothing is promised to them meanwhile."""
+
+Line = tuple[str, str]
+"""A line: a kind, and a host."""
+
+
+def tell(draft: Draft, request: Request, promise: Promise | None) -> Request:
+    """Write down what the person of a request reads now. Said again, what they read first stays.
+
+    :param promise: None: nothing was promised
+    """
+    request = draft.requests.get(request.number, request)
+    if promise is None or request.state not in WAITING or request.rest is not None:
+        return request
+    likely, latest = shown(promise)
+    old = request.promised
+    if old is not None and (old.likely, old.latest) == (likely, latest):
+        return request
+    request = replace(request, promised=Promised(draft.now, likely, latest, promise.cause))
+    draft.put(request)
+    draft.log(BOT, "request.promised", f"#{request.number}", _words(likely, latest, promise.cause))
+    return request
+
+
+def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy: Policy) -> None:
+    """Once a round, when all was decided: score what came, and tell anew what moved."""
+    _came(draft)
+    since = datetime.fromtimestamp(draft.numbers.get(CHECKED, 0), UTC)
+    lines = _changed(draft, since)
+    if not lines:
+        return
+    told = [r for r in draft.requests.values() if _counts(r) and (r.kind, host_of(draft, r.machine)) in lines]
+    draft.note(CHECKED, int(draft.now.timestamp()))
+
+    def zone_of(person: PersonId) -> str:
+        known = people.get(person)
+        return known.zone if known is not None else policy.zone
+
+    play = Play(draft, draft.now, policy, zone_of, sight)
+    found = [(r, after) for r in told if (after := _after(draft, play, r)) is not None]
+    for request, promised in found:  # only now: the play looks at the draft
+        _write(draft, request, promised)
+
+
+def _counts(request: Request) -> bool:
+    """Whether its promise is to be kept still."""
+    return request.promised is not None and request.served is None and request.state in OPEN_REQUEST
+
+
+# ---- what came ----------------------------------------------------------------------------------------------------
+
+
+def _came(draft: Draft) -> None:
+    """The devices of a request are seen working for the first time."""
+    for lease in draft.leases.values():
+        if lease.active_since is None or not (lease.state in OPEN_LEASE or lease.changed == draft.now):
+            continue
+        request = draft.requests.get(lease.request)
+        if request is None or request.served is not None or lease.label != str(request.number):
+            continue
+        request = replace(request, served=lease.active_since)
+        draft.put(request)
+        found = score(request)
+        if found is not None:
+            draft.log(BOT, "request.scored", f"#{request.number}", score_words(found))
+
+
+# ---- what moved ---------------------------------------------------------------------------------------------------
+
+
+def _changed(draft: Draft, since: datetime) -> set[Line]:
+    """The lines in which something was written since then that may keep somebody waiting for longer."""
+    found = set[Line]()
+    for request in draft.requests.values():
+        if request.state in OPEN_REQUEST and request.changed is not None and request.changed >= since:
+            found.add((request.kind, host_of(draft, request.machine)))
+    for lease in draft.leases.values():
+        if lease.changed >= since and lease.state in OPEN_LEASE:
+            found.add((lease.kind, host_of(draft, lease.machine)))
+    for card in draft.cards.values():
+        if card.doubted or (card.aside is not None and card.aside.since >= since):
+            found |= {(kind, f"{card.vcenter}:{card.host}") for kind in kinds_of(card)}
+    return found
+
+
+@dataclass(frozen=True)
+class _After:
+    """What is to be written of one whose promise does not hold any more."""
+
+    promised: Promised | None  # None: it is over
+    why: str = ""  # a word of MOVED, with which its person is told; "" it was moved by their own word
+    who: PersonId = ""  # who is in it
+    slots: tuple[SlotId, ...] = ()  # the cards in it
+
+
+def _after(draft: Draft, play: Play, request: Request) -> _After | None:
+    """What becomes of a promise; None: it holds."""
+    said = request.promised
+    assert said is not None
+    if request.rest is not None:
+        return _After(None) if request.rest.why in OWN_REST else None
+    if said.latest is None:
+        return None
+    lease = draft.leases.get(str(request.number))
+    if request.state is RequestState.LEASED:
+        reserved = lease is not None and lease.state is LeaseState.RESERVED and _own_word(draft, request, said.at)
+        latest = play.latest_reserved(lease) if reserved and lease is not None else None
+        return _After(replace(said, latest=minute_of(latest))) if latest is not None and latest > said.latest else None
+    latest = play.latest(request)
+    if latest is not None and minute_of(latest) <= said.latest:
+        return None
+    promise = play.promise(request)
+    likely, by = shown(promise)
+    after = Promised(draft.now, likely, by, promise.cause)
+    if _own_word(draft, request, said.at):
+        return _After(after)
+    return _named(draft, request, said.at, promise, after)
+
+
+def _own_word(draft: Draft, request: Request, since: datetime) -> bool:
+    """Whether an owner of its machine named another time for the restart since then, or said no to one."""
+    mine = [a for a in agreements_of(draft, request.machine) if a.label in ("", str(request.number))]
+    named = any(a.made > since and a.person != BOT for a in mine)
+    machine = draft.machines.get(request.machine)
+    return named or (machine is not None and any(no.said is not None and no.said > since for no in machine.not_nows))
+
+
+def _named(draft: Draft, request: Request, since: datetime, promise: Promise, after: Promised) -> _After:
+    """What moved it since it was told."""
+    others = [r for r in line_of(draft, request) if r.number != request.number]
+    ahead = [r for r in others if r.place_key < request.place_key and r.rest is None]
+    for other in ahead:
+        if other.asked > since or (other.changed is not None and other.changed > since):
+            why = "urgent" if other.urgent else "team" if _by_team(other) and other.asked > since else "again"
+            return _After(after, why, other.person)
+    there = (c for c in draft.cards.values() if may_have(draft, request.machine, c) and has_kind(c, request.kind))
+    out = [c for c in there if c.doubted or (c.aside is not None and c.aside.since > since)]
+    if out:
+        drained = [c.aside for c in out if c.aside is not None and c.aside.why is AsideWhy.DRAINED]
+        slots = tuple(sorted(c.name for c in out))
+        return _After(after, "drained" if drained else "aside", drained[0].by if drained else "", slots)
+    went = (x for x in draft.leases.values() if x.since > since and x.kind == request.kind and x.passing is None)
+    first = next((x for x in went if meet(draft, x.machine, request.machine) and x.request > request.number), None)
+    if first is not None:
+        return _After(after, "first", first.person)
+    return _After(after, "lease", promise.who)
+
+
+def _by_team(request: Request) -> bool:
+    return any(s.why is ShiftWhy.TEAM for s in request.shifts)
+
+
+def _write(draft: Draft, request: Request, after: _After) -> None:
+    """Write it down; who was not its cause is told."""
+    old, request = request.promised, replace(request, promised=after.promised)
+    draft.put(request)
+    if after.promised is None or old is None:
+        draft.log(BOT, "request.promise_over", f"#{request.number}", "it rests")
+        return
+    new = after.promised
+    why = f"{_words(new.likely, new.latest, new.because)}; {after.why or 'by their own word'}"
+    draft.log(BOT, "request.promised", f"#{request.number}", why)
+    if after.why:
+        news = News(
+            NewsKind.WAIT_MOVED, request.person, key=f"wait:{request.number}", request=request, reason=after.why
+        )
+        draft.tell(replace(news, who=after.who, slots=after.slots, until=old.latest))
+
+
+def _words(likely: datetime | None, latest: datetime | None, cause: str) -> str:
+    """For the ledger, in UTC: ``likely 2026-12-01 17:30, latest 2026-12-07 09:12 (own_end)``."""
+    shown = [f"{name} {at:%Y-%m-%d %H:%M}" for name, at in (("likely", likely), ("latest", latest)) if at is not None]
+    return f"{', '.join(shown) or 'not known'} ({cause})"

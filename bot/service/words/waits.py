@@ -1,0 +1,205 @@
+"""Waiting times for people: likely, at the latest, and the one fact behind them; and that a latest time that was told has moved.
+
+Called by the answers, ``why`` and the news. The times are shown exactly as they are written down (``promises.shown``).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bot.domain.hours import next_working_day_end
+from bot.domain.model import PersonId, Request
+from bot.domain.promises import shown
+from bot.domain.spoken import instant_words
+from bot.service.ports import Bold, LineOf, Name, Reply, When
+from bot.service.words.common import Part, Scene, button, command, head, ln, on_machine, say, slots_of, wanted
+from bot.service.words.telling import Telling
+
+if TYPE_CHECKING:
+    from bot.domain.promises import Promise
+
+RESTING_SHOWN = 4
+"""Cards that rest and are named as the reason of a waiting time."""
+
+LONG_WAIT = timedelta(days=2)
+"""A latest time beyond it comes with its reason."""
+
+
+def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> LineOf | None:
+    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line."""
+    if promise is None:
+        return None
+    fact = cause_words(promise, reader)
+    likely, by = shown(promise)
+    if likely is None:
+        return ln("When it is your turn I do not know, because ", fact, ".")
+    latest: list[Part] = [", at the latest ", When(by)] if by is not None else []
+    if promise.cause == "free_now":
+        they = "It" if len(promise.slots) == 1 else "They"
+        before = "Enough are free, also for who is before you. " if at > 1 and not promise.past else ""
+        return ln(f"{before}{they} can be there by ", When(likely), latest, ": ", fact, ".")
+    return ln("Likely by ", When(likely), latest, ": ", fact, ".")
+
+
+def open_line(promise: Promise | None, request: Request) -> LineOf | None:
+    """Why there is no latest time although there is a likely one."""
+    match promise.open if promise is not None else "":
+        case "size":
+            return ln("At the latest I cannot say: others want the same cards in another size.")
+        case "share":
+            return ln("At the latest I cannot say: while others wait, who is within their share goes first.")
+        case "later":
+            return ln(
+                "At the latest I can say from ", When(request.arrival), " on: until then others may come before you."
+            )
+    return None
+
+
+def far_off(promise: Promise | None, now: datetime) -> bool:
+    """Whether the latest time is so far away that it is asked why."""
+    return promise is not None and promise.latest is not None and promise.latest - now > LONG_WAIT
+
+
+def worst_line(promise: Promise | None) -> LineOf | None:
+    """Why the latest time is so much later than the likely one."""
+    if promise is None or promise.likely is None or promise.latest is None:
+        return None
+    if promise.cause == "free_now" and not promise.past:
+        return None
+    return ln('The latest counts longer times, work that runs on, silence and "not now".')
+
+
+def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> LineOf | None:
+    """A card that is likely to come only when its time is over is no use; that is said at once, with what to say instead."""
+    until = request.terms.length.until
+    if until is None or promise is None or promise.likely is None or promise.likely < until:
+        return None
+    return ln(
+        Bold("That is likely too late:"),
+        " you want it until ",
+        When(until),
+        f". Without {'one' if request.count == 1 else 'them'} by then you leave the line. Longer: ",
+        command(
+            scene.policy,
+            f"request{on_machine(scene.books.machines.get(request.machine))} until {_later(scene, promise.likely)}",
+        ),
+        ".",
+    )
+
+
+def _later(scene: Scene, likely: datetime) -> str:
+    """A time after a card is likely, as it is typed: the end of the next working day."""
+    zone = scene.zone or scene.policy.zone
+    return instant_words(next_working_day_end(likely, zone, scene.policy), zone, scene.now)
+
+
+def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
+    """The one fact behind a waiting time."""
+    you = promise.who == reader and bool(promise.who)
+    who: Part = "you" if you else Name(promise.who) if promise.who else "somebody"
+    owner: list[Part] = ["your"] if you else [who, "'s"]
+    at: list[Part] = [" ", When(promise.at)] if promise.at is not None else []
+    match promise.cause:
+        case "free_now" if promise.past:
+            return [f"you go past #{promise.past}, for you are back before its turn"]
+        case "free_now":
+            return ["only the restart is missing"]
+        case "own_end":
+            return [owner, " time ends", at or " by then", ", and cards may come back earlier"]
+        case "early":
+            lately = promise.early
+            counted = (
+                f", but {lately.early} of the last {lately.of} loans came back earlier" if lately is not None else ""
+            )
+            return [owner, " time ends", at, counted]
+        case "quiet":
+            return ["a card does nothing just now; if it stays so, it goes back", [" by", at] if at else None]
+        case "spare":
+            return [who, f" {'have' if you else 'has'} it only while nobody else waits"]
+        case "over_time":
+            return [owner, " time is over, and a restart of the machine is still to come"]
+        case "returning" | "when_done":
+            back: list[Part] = ["what you gave back comes next"] if you else [who, " gave back what you wait for"]
+            if promise.cause == "when_done":
+                return [*back, ", out as soon as nothing runs there, at the latest", at]
+            return [*back, [", out by", at] if at else ", and no restart is agreed yet"]
+        case "moving":
+            return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
+        case "reserved":
+            return ["one is kept for ", who, [" until", at] if at else None]
+        case "behind":
+            return [
+                who,
+                " is before you" if not you else " come first with your earlier request",
+                [", whose time then lasts until about", at] if at else None,
+            ]
+        case "booked":
+            return ["it is booked for", at]
+    return _unknown_words(promise)
+
+
+def _unknown_words(promise: Promise) -> list[Part]:
+    """Why nothing is known."""
+    one = len(promise.slots) == 1
+    named: list[Part] = [": ", slots_of(promise.slots)] if 0 < len(promise.slots) <= RESTING_SHOWN else []
+    match promise.cause:
+        case "aside":
+            return ["a card rests" if one else "too many cards rest", " just now", named]
+        case "strange":
+            return [
+                "a card sits" if one else "cards sit",
+                " in a machine that did not borrow it" if one else " where nobody borrowed them",
+                named,
+            ]
+        case "broken":
+            return ["a card is broken and comes out" if one else "cards are broken and come out", named]
+        case "hindered":
+            return ["nothing can be given to its machine just now"]
+        case "none":
+            return ["I see too few cards that I may lend"]
+    return ["I have too little to go by"]
+
+
+# ---- told anew -----------------------------------------------------------------------------------------------------
+
+
+def moved(t: Telling) -> Reply:
+    """The latest time that was told does not hold any more: the new one, the old one, and what moved it."""
+    what = wanted(t.request) if t.request is not None else t.cards
+    if t.public:
+        return say(head(t.holder, "'s wait for ", what, " may be longer than I said."), ln(_moved_by(t), "."))
+    said = t.request.promised if t.request is not None else None
+    old: list[Part] = [" instead of ", When(t.item.until)] if t.item.until is not None else []
+    if said is None or said.likely is None:
+        times: list[Part] = ["When it is your turn I do not know any more: "]
+    elif said.latest is None:
+        times = ["Likely by ", When(said.likely), "; at the latest I cannot say any more: "]
+    else:
+        times = ["Likely by ", When(said.likely), ", at the latest ", When(said.latest), old, ": "]
+    return say(
+        head("Your wait for ", what, " may be longer than I said."),
+        ln(times, _moved_by(t), "."),
+        ln("You keep your place."),
+        buttons=(button("Why?", f"why{t.ref}"), button("Leave the line", f"release{t.ref}")),
+    )
+
+
+def _moved_by(t: Telling) -> list[Part]:
+    """What moved it: a word of ``promises.MOVED``."""
+    who: Part = t.other if t.other_known else "somebody"
+    cards: Part = t.cards if t.slots else "one"
+    match t.item.reason:
+        case "urgent":
+            return [who, " asked urgently, and goes first"]
+        case "team":
+            return [who, " goes first: their team has less than its part"]
+        case "again":
+            return [who, " is in line again, at an earlier place"]
+        case "drained":
+            return [who, " took ", cards, " out of the pool"]
+        case "aside":
+            return [cards, f" {'rest' if t.many else 'rests'}"]
+        case "first":
+            return [who, " went first, for somebody earlier in line could not be asked"]
+    return [who, " has theirs for longer than I could foresee"]
