@@ -193,8 +193,12 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield from (no.said for no in value.not_nows)
         case Agreement():
             yield _begun(value, value.window)
-        case Lease() if value.nudge is not None:
-            yield from (value.nudge.asked, value.nudge.written, *value.nudge.counted)
+        case Lease():
+            if value.nudge is not None:
+                yield from (value.nudge.asked, value.nudge.written, *value.nudge.counted)
+            if value.morning is not None:
+                yield from (value.morning.asked, *value.morning.counted)
+            yield from (at for inquiry in value.inquiries for at in (inquiry.at, inquiry.told))
         case Watch():
             yield from (at for at, _, _ in value.recent)
             yield from (quarter.start for quarter in value.quarters)
@@ -244,10 +248,8 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
             found["window"] = window = _window(value, value.window, to)
             starts = {value.window.start: window.start}
             found["skips"] = tuple(Skip(starts.get(s.start, s.start), s.by) for s in value.skips)
-        case Lease() if (nudge := value.nudge) is not None:
-            counted = tuple(to(at) for at in nudge.counted)
-            written = to(nudge.written) if nudge.written is not None else None
-            found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted, written=written)
+        case Lease():
+            found |= _of_lease(value, to)
         case Watch():
             # What was measured at times that come again is forgotten: an empty bar says less than a wrong one.
             found["recent"] = tuple((to(at), seconds, why) for at, seconds, why in value.recent)
@@ -266,6 +268,22 @@ def _of_move(move: Move, agreement: Agreement | None, to: At) -> dict[str, Any]:
         found["call"] = _call(move.call, to)
     if agreement is not None and move.window is not None:
         found["window"] = _window(agreement, move.window, to)
+def _of_lease(lease: Lease, to: At) -> dict[str, Any]:
+    """When its holder was asked something."""
+    found: dict[str, Any] = {}
+    if (nudge := lease.nudge) is not None:
+        counted = tuple(to(at) for at in nudge.counted)
+        written = to(nudge.written) if nudge.written is not None else None
+        found["nudge"] = replace(nudge, asked=to(nudge.asked), counted=counted, written=written)
+    if (morning := lease.morning) is not None:
+        counted = tuple(to(at) for at in morning.counted)
+        found["morning"] = replace(morning, asked=to(morning.asked), counted=counted)
+    found["inquiries"] = tuple(
+        replace(x, at=to(x.at), told=to(x.told) if x.told is not None else None) for x in lease.inquiries
+    )
+    return found
+
+
     return found
 
 

@@ -13,7 +13,10 @@ from datetime import datetime, timedelta
 from bot.domain import (
     clockback,
     idle,
+    inquiries,
+    interests,
     leases,
+    morning,
     moves,
     order,
     overdue,
@@ -101,6 +104,9 @@ def decide(
     leases.settle(draft, replace(lent, again=True))  # devices that were there already, handed on without a restart
     moves.plan(draft, Context(sight, policy, run, acting, dry_runs or {}, people))
     moves.hand_over(draft, moving)
+    inquiries.settle(draft, people, policy, asks=not jumped)
+    morning.settle(draft, lent, asks=not jumped)
+    interests.settle(draft, sight, people, policy)
     questions.settle(draft)
     promises.settle(draft, sight, people, policy)
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
+from bot.domain.asked import Inquiry, Morning
 from bot.domain.inside import Check, Device, Nudge, Watch
 from bot.domain.waiting import Account, Interest, Passing, Promised, Shift, ShiftWhy
 
@@ -356,6 +357,8 @@ class Lease:
     seen_vcenter: datetime | None = None  # vCenter showed its devices bound to its machine
     seen_guest: datetime | None = None  # the guest saw them
     computed: datetime | None = None  # somebody's work computed on them
+    inquiries: tuple[Inquiry, ...] = ()  # who asked for it: those that are open, and those of late
+    morning: Morning | None = None  # the last question at the beginning of a day
     proven: datetime | None = None  # a check computed on them (`gpubot check`): that is nobody's work
     guest_lines: tuple[str, ...] = ()  # how the guest lists them, as `nvidia-smi -L`
     left: tuple[str, ...] = ()  # what the holder before left differently (ECC, MIG, memory), in words

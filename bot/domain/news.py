@@ -107,6 +107,12 @@ class NewsKind(StrEnum):
     TWO_SPEAKERS = "two_speakers"  # to admins and owners: two guests speak with one machine's token (a clone?)
     LEFT_SO = "left_so"  # to admins: a card came back from its last holder otherwise than it should be (`reason`)
     DONE_INSIDE = "done_inside"  # `gpu done` was said in the guest by `reason`: the card goes back when the work ends
+    ASKED = "asked"  # to a holder: `who` asks whether they can have it sooner (`lease.inquiries` with this key)
+    ASKED_OVER = "asked_over"  # that is answered, or over: an edit (`reason`: of asked.ANSWERS, or newer)
+    ASK_ANSWERED = "ask_answered"  # to who asked: what the holder (`who`) answered (`reason`: of asked.ANSWERS), until `until`; edited
+    MORNING = "morning"  # to a holder, at the beginning of the day: still needed? `who` waits
+    MORNING_OVER = "morning_over"  # that is answered, or over: an edit (`reason`: as above, or nobody, busy)
+    FREE_NOW = "free_now"  # to who wanted to hear it: these `slots` of the kind `reason` are free, and nobody waits
     NUDGE_EVIDENCE = "nudge_evidence"  # to admins: after some working days of counting, what would have been asked
 
 
@@ -127,6 +133,7 @@ class News:
     until: datetime | None = None  # the time that matters
     who: PersonId = ""  # the other person in it
     reason: str = ""  # a cause, in plain words
+    said: str = ""  # what somebody said with it, raw text
     before: tuple[PersonId, ...] = ()  # the owners of a machine until now
     inside: Reading | None = None  # what the guest of the machine reports
     watches: tuple[Watch, ...] = ()  # the clocks of the cards it speaks of: the evidence

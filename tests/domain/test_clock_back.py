@@ -159,6 +159,7 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
     }
     stamps = {"Aside.since", "Offer.made", "Rest.since", "Call.asked", "Call.answered", "Step.at", "Step.since"}
     stamps |= {"Hindrance.since", "Promised.at"}
+    stamps |= {"Inquiry.at", "Inquiry.told", "Morning.asked", "Morning.counted"}
     stamps |= {"NotNow.said", "Nudge.asked", "Nudge.counted", "Nudge.written", "Quarter.start"}
     along = {
         "Offer.accept_by",
@@ -170,6 +171,7 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
         "Skip.start",
     }
     told = {"Offer.free_at", "Length.until", "Promised.likely", "Promised.latest", "Passing.ends_by", "Passing.back_by"}
+    told |= {"Inquiry.end", "Inquiry.until", "Morning.end"}
     assert times == stamps | along | told
 
 

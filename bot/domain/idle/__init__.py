@@ -5,10 +5,24 @@ what cannot be seen, ``facts`` what is known since a move, ``acts`` what people 
 """
 
 from bot.domain.idle.acts import keep, quiet_slots, using
+from bot.domain.idle.asking import COUNTED_FOR, nudges_away
 from bot.domain.idle.clocks import fold, missed
 from bot.domain.idle.common import answer, rate
 from bot.domain.idle.settle import settle
 from bot.domain.idle.taking import settle as take_back
 from bot.domain.idle.verdict import judge
 
-__all__ = ["answer", "fold", "judge", "keep", "missed", "quiet_slots", "rate", "settle", "take_back", "using"]
+__all__ = [
+    "COUNTED_FOR",
+    "answer",
+    "fold",
+    "judge",
+    "keep",
+    "missed",
+    "nudges_away",
+    "quiet_slots",
+    "rate",
+    "settle",
+    "take_back",
+    "using",
+]

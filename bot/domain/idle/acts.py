@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from bot.domain.attention import answered
 from bot.domain.draft import Draft
 from bot.domain.errors import InThePast, NotPossible, TooLong
 from bot.domain.idle.common import askable, is_quiet, month, outcome, over, watch_of, watches_of
@@ -36,7 +37,7 @@ def using(draft: Draft, lease: Lease, slots: Slots, by: PersonId, because: str) 
         draft.log(by, "idle.false_alarm", f"#{lease.label}", ", ".join(sorted(set(wanted) & set(nudge.slots))))
         lease = replace(lease, nudge=replace(nudge, wrong=True))
         draft.put(lease)
-    return _answered(draft, lease, wanted, "using")
+    return _answered(draft, lease, wanted, "using", by, because)
 
 
 def keep(
@@ -69,7 +70,7 @@ def keep(
             )
         )
     draft.log(by, "idle.kept", f"#{lease.label}", because or f"{', '.join(wanted)} until {until.isoformat()}")
-    return _answered(draft, lease, wanted, "kept", until)
+    return _answered(draft, lease, wanted, "kept", by, because, until)
 
 
 def _kept(watch: Watch, until: datetime, because: str, now: datetime) -> timedelta:
@@ -115,8 +116,19 @@ def new_watch(lease: Lease, slot: SlotId) -> Watch:
     return Watch(slot=slot, lease=lease.label, since=since, machine=lease.machine, blind_since=since)
 
 
-def _answered(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], why: str, until: datetime | None = None) -> Lease:
-    """The question that stands is answered for all its cards, now or before, or for some: then it goes on for the others."""
+def _answered(
+    draft: Draft,
+    lease: Lease,
+    slots: tuple[SlotId, ...],
+    why: str,
+    by: PersonId,
+    because: str,
+    until: datetime | None = None,
+) -> Lease:
+    """The question that stands is answered for all its cards, now or before, or for some: then it goes on for the others. So is whoever asks
+    for them."""
+    answered(draft, lease, why, by, slots, until, because)
+    lease = draft.leases[lease.label]
     nudge = lease.nudge
     if nudge is None or nudge.over or not set(slots) & set(nudge.slots):
         return lease

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain import hours
+from bot.domain.attention import TO_ANSWER, awake, put_away, spent
 from bot.domain.draft import Draft
 from bot.domain.idle.clocks import busy_within, whole
 from bot.domain.idle.common import (
@@ -29,18 +30,16 @@ from bot.domain.idle.taking import may_be_warned, would_serve
 from bot.domain.inside import Nudge, Watch
 from bot.domain.leases.acts import owns
 from bot.domain.leases.common import Round
-from bot.domain.model import BOT, Lease, LeaseState, Person, PersonId, Request, SlotId
+from bot.domain.model import BOT, Lease, LeaseState, PersonId, Request, SlotId
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.shelves import leases_to
 
 BEFORE_END = timedelta(minutes=30)
 """The end of the working day, for the one question that is asked when nobody waits."""
 
 COUNTED_FOR = timedelta(days=2)
 """So long a question is remembered for the attention budget of a day."""
-
-TO_ANSWER = timedelta(minutes=15)
-"""So long a question stands before one about other cards of the same person may edit it away. A warning does not wait for that."""
 
 LATE, LATE_APART = timedelta(minutes=5), timedelta(minutes=20)
 """A question that is not out after so long has its text made anew, and again after as long as it has waited by then, at most the second."""
@@ -257,30 +256,20 @@ def _may_disturb(draft: Draft, ctx: Round, question: _Question) -> bool:
     if any(spent(draft, x, ctx.zone(x)) >= ctx.policy.idle.asked_a_day for x in audience(draft, ctx, lease)):
         return False  # of several owners each has their own day
     holder = lease.person
-    return not any(
+    fresh = any(
         x.nudge is not None
         and not x.nudge.over
         and x.nudge.key
         and (x.nudge.warning or (x.label != question.label and draft.now - x.nudge.asked < TO_ANSWER))
-        for x in draft.leases.values()
-        if x.person == holder
+        for x in leases_to(draft, holder)
     )
+    return not fresh and not any(_asked_for(x, draft.now) for x in leases_to(draft, holder))
 
 
-def awake(now: datetime, person: Person | None, zone: str, policy: Policy) -> bool:
-    """Whether somebody may be asked something unasked: their working hours, and no do-not-disturb."""
-    quiet_until = person.quiet_until if person is not None else None
-    return (quiet_until is None or quiet_until <= now) and hours.is_working(now, zone, policy)
-
-
-def spent(draft: Draft, person: PersonId, zone: str) -> int:
-    """Unasked messages of the person's day so far, over all their leases, and those of who left about which they are asked."""
-    today = hours.local(draft.now, zone).date()
-    nudges = [(x.nudge.to or (x.person,), x.nudge) for x in draft.leases.values() if x.nudge is not None]
-    at = [at for to, nudge in nudges if person in to for at in nudge.counted]
-    mine = {x.label for x in draft.leases.values() if x.person == person}
-    at += [w.blind_told for w in draft.watches.values() if w.blind_told is not None and w.lease in mine]
-    return sum(1 for x in at if hours.local(x, zone).date() == today)
+def _asked_for(lease: Lease, now: datetime) -> bool:
+    """Whether its holder was only just asked something else about it, by somebody or in the morning."""
+    morning = lease.morning is not None and not lease.morning.over and now - lease.morning.asked < TO_ANSWER
+    return morning or any(x.shown and x.told is not None and now - x.told < TO_ANSWER for x in lease.inquiries)
 
 
 def _write(draft: Draft, ctx: Round, question: _Question) -> None:
@@ -301,7 +290,7 @@ def _write(draft: Draft, ctx: Round, question: _Question) -> None:
         counted=counted if warning else (*counted, draft.now),
     )
     if real:
-        _replace_older(draft, ctx, lease)
+        _replace_older(draft, lease)
         lease = draft.leases[lease.label]
     for slot in slots:
         watch = draft.watches[slot]
@@ -323,18 +312,18 @@ def _begun(watch: Watch) -> str:
     return since.isoformat() if since is not None else ""
 
 
-def _replace_older(draft: Draft, ctx: Round, lease: Lease) -> None:
+def _replace_older(draft: Draft, lease: Lease) -> None:
     """One open question a person at a time: the newer edits the older away. Of warnings each stands."""
-    for other in list(draft.leases.values()):
+    nudges_away(draft, lease.person, lease.label)
+    put_away(draft, lease.person)
+
+
+def nudges_away(draft: Draft, person: PersonId, label: str = "") -> None:
+    """A newer question to somebody edits away those about their quiet devices. Of warnings each stands, but that of the lease ``label``."""
+    for other in leases_to(draft, person):
         nudge = other.nudge
-        if (
-            other.person != lease.person
-            or nudge is None
-            or nudge.over
-            or (nudge.warning and other.label != lease.label)
-        ):
-            continue
-        over(draft, other, nudge, "newer", audience(draft, ctx, other))
+        if nudge is not None and not nudge.over and (not nudge.warning or other.label == label):
+            over(draft, other, nudge, "newer", (person,))
 
 
 def _tell(draft: Draft, ctx: Round, lease: Lease, once: str = "") -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.domain.attention import awake, spent
 from bot.domain.draft import Draft
-from bot.domain.idle.asking import awake, spent
 from bot.domain.idle.common import WATCHED, askable, audience, watched, watches_of
 from bot.domain.inside import Watch
 from bot.domain.leases.common import Round

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from bot.domain import attention
 from bot.domain.draft import Draft
 from bot.domain.idle.clocks import quiet_for, whole
 from bot.domain.inside import Nudge, Verdict, Watch
@@ -96,10 +97,7 @@ def first_waiter(draft: Draft, lease: Lease) -> Request | None:
 
 def audience(draft: Draft, ctx: Round, lease: Lease) -> tuple[PersonId, ...]:
     """Who is asked: the holder; if they left the workspace, the other owners of the machine. Never the channel."""
-    machine = draft.machines.get(lease.machine)
-    if not ctx.left(lease.person):
-        return (lease.person,)
-    return tuple(o for o in (machine.owners if machine else ()) if o != lease.person and not ctx.left(o))
+    return attention.audience(draft, ctx.people, lease)
 
 
 def month(counter: str, now: datetime) -> str:

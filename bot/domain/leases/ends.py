@@ -121,6 +121,8 @@ def split(draft: Draft, lease: Lease, slots: tuple[SlotId, ...], event: On, by: 
         windowed=False,
         question=None,
         nudge=None,  # the question stays with the lease, which knows what it holds
+        inquiries=(),
+        morning=None,
     )
     part = step(draft, part, event, by=by, why=why, new=True)
     rest = tuple(s for s in lease.slots if s not in slots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.domain.interests import interests_of
 from bot.domain.model import (
     Books,
     Lease,
@@ -13,6 +14,7 @@ from bot.domain.model import (
 )
 from bot.domain.queue import line
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
+from bot.service.words.answers_watch import interest_line
 from bot.service.words.board import (
     View,
     as_of_line,
@@ -99,6 +101,7 @@ def mine(scene: Scene, person: PersonId) -> Reply:
         ),
         _gone_line(scene, gone),
         buttons=(
+        interest_line(scene, interests_of(scene.books, person)),
             *_own_buttons(scene, person),
             request_button(scene.books, scene.seen, scene.now),
             QUEUE,

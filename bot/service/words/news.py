@@ -2,7 +2,7 @@
 
 Called when a transaction is recorded (``desk`` and ``rounds``). It looks up the sentence; the sentences stand in ``news_line``
 (a place in line, an offer), ``news_cards`` (a card that somebody has), ``news_people`` (owners, and who acted for whom) ``news_machines`` (restarts, machines, the
-world), ``news_idle`` (cards that do nothing), ``by_hand`` (what admins do by hand) and ``news_inside`` (what else guests say of cards).
+world), ``news_idle`` (cards that do nothing), ``news_asked`` (what people ask holders, and the morning), ``by_hand`` (what admins do by hand) and ``news_inside`` (what else guests say of cards).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bot.domain.policy import Policy
 from bot.service.ports import Reply
 from bot.service.words import (
     by_hand,
+    news_asked,
     news_cards,
     news_idle,
     news_inside,
@@ -102,6 +103,12 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.TWO_SPEAKERS: news_inside.two_speakers,
     NewsKind.LEFT_SO: news_inside.left_so,
     NewsKind.DONE_INSIDE: news_inside.done_inside,
+    NewsKind.ASKED: news_asked.asked,
+    NewsKind.ASKED_OVER: news_asked.asked_over,
+    NewsKind.ASK_ANSWERED: news_asked.ask_answered,
+    NewsKind.MORNING: news_asked.morning,
+    NewsKind.MORNING_OVER: news_asked.morning_over,
+    NewsKind.FREE_NOW: news_asked.free_now,
     NewsKind.NUDGE_EVIDENCE: news_inside.nudge_evidence,
 }
 """The sentence of each kind; a test asks that none is missing."""

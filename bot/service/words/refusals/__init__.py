@@ -59,6 +59,7 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.TooLate: having.too_late,
     e.Promised: having.promised,
     e.AdminsOnly: doors.admins_only,
+    e.AskedAlready: doors.asked_already,
     e.ReasonWanted: doors.reason_wanted,
     e.Paused: doors.paused,
     e.NotPossible: doors.not_possible,

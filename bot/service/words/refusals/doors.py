@@ -11,6 +11,7 @@ from bot.service.ports import Name, Reply
 from bot.service.words.common import (
     HELP,
     MINE,
+    QUEUE,
     command,
     head,
     ln,
@@ -18,7 +19,7 @@ from bot.service.words.common import (
     why_tail,
 )
 from bot.service.words.levels import starts_it
-from bot.service.words.refusals.facts import NOTHING, Facts, names, plainer
+from bot.service.words.refusals.facts import NOTHING, Facts, codes, names, plainer
 
 
 def admins_only(f: Facts, policy: Policy) -> Reply:
@@ -45,6 +46,34 @@ def no_answer(f: Facts, policy: Policy) -> Reply:
         NOTHING,
         buttons=(HELP,),
     )
+
+
+def asked_already(f: Facts, policy: Policy) -> Reply:
+    """The same person was asked by the same person not long ago."""
+    who, cards, again = f.text("who"), f.many("slots"), f.when("again")
+    name = Name(who) if who else "them"
+    answer = ANSWERED.get(f.text("answer"), "no answer so far")
+    until, end = f.when("until"), f.when("end")
+    return no(
+        head("You asked ", name, [" about ", codes(cards, last=" and ")] if cards else "", [" on ", *f.when("when")], f": {answer}", [" until ", *until] if until and answer != GONE else "", "."),
+        ln("As it stands it is due ", *end, ".") if end and answer != GONE else None,
+        ln("I ask nobody the same again and again: it works again from ", *again, " on.") if again else None,
+        NOTHING,
+        buttons=(QUEUE, MINE),
+    )  # fmt: skip
+
+
+GONE = "it goes back, or went"
+ANSWERED = {
+    "kept": "it is kept",
+    "using": "it is in use",
+    "longer": "it was made longer",
+    "given": GONE,
+    "due": GONE,
+    "taken": GONE,
+    "lost": GONE,
+}
+"""What was answered, for people."""
 
 
 def reason_wanted(f: Facts, policy: Policy) -> Reply:

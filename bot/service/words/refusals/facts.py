@@ -80,12 +80,12 @@ class Facts:
         return changed + (f" because {reason}" if reason else "")
 
 
-def codes(words: Iterable[str], most: int = 6) -> list[Part]:
+def codes(words: Iterable[str], most: int = 6, last: str = " or ") -> list[Part]:
     """Words that can be typed, as a list; the first ``most`` of them."""
     known = list(words)
     shown: list[Part] = [Code(w) for w in known[:most]]
     more = f" and {len(known) - most} more" if len(known) > most else ""
-    return [*listed(shown, ", " if more else " or "), more]
+    return [*listed(shown, ", " if more else last), more]
 
 
 def names(ids: Iterable[str], most: int = 4, last: str = " or ") -> list[Part]:
