@@ -40,6 +40,18 @@ WINDOWS = (
     "nights even if busy",
 )
 LENGTHS = ("", "", "for 1h", "for 8h", "until tomorrow 12:00")
+WISHES = (
+    "restart {}",
+    "restart {}",
+    "restart {}",
+    "restart {}",
+    "partly restart {}",
+    "spare restart {}",
+    "restart {} urgent because a deadline",
+    "from tomorrow 10:00 restart {}",
+    "before tomorrow 18:00 restart {}",
+)
+"""What else is said of a request, and where its restart stands."""
 PAUSES = (600, 60, 120, 300, 300, 600, 1200, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
 OVER = frozenset(
     f"request.{on}"
@@ -212,7 +224,8 @@ class History:
         count, window, length = (1, 1, 2, 1, 4)[b % 5], WINDOWS[(a + b) % len(WINDOWS)], LENGTHS[b % len(LENGTHS)]
         kinds = rigs.KINDS[self.site.rig]
         kind = kinds[a // 4 % len(kinds)]
-        self.say(self.owner(self.uuid(name)), f"request {count} {kind} on {name} {length} restart {window}")
+        word = WISHES[(a + 3 * b) % len(WISHES)]
+        self.say(self.owner(self.uuid(name)), f"request {count} {kind} on {name} {length} {word}".format(window))
 
     def lease(self, a: int) -> tuple[str, str]:
         """An open lease and its holder; KeyError if there is none."""
