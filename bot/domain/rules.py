@@ -45,7 +45,7 @@ class Verdict:
     free: int = 0  # devices that it could be given now, but for those rules
     who: tuple[
         PersonId, ...
-    ] = ()  # LENT: who has what it could have, the first to come back first; HOURS: who goes first
+    ] = ()  # LENT: who has what it could have, the first to come back first; else HOURS: who goes first
     most: int = 0  # CAP, TEAM_CAP: how many it may have while others wait
     has: int = 0  # CAP, TEAM_CAP: how many they have
     fact: str = ""  # no rule would help: why, in words ("vm-r is a template")

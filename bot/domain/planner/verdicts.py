@@ -107,7 +107,9 @@ class _Trial:
 
     def told(self, found: Verdict) -> Verdict:
         """The facts behind its rules."""
-        turns, _ = self.run(found.rules - {Rule.LENT, Rule.POOL})
+        turns, _ = self.run(frozenset())
+        if self.request.number not in turns.found:  # nothing is there to be looked at
+            turns, _ = self.run(found.rules - {Rule.LENT, Rule.POOL})
         found = replace(found, free=turns.found.get(self.request.number, 0))
         for rule in sorted(found.rules):
             found = self._fact_of(rule, found)
@@ -132,20 +134,21 @@ class _Trial:
                 of_team = rule is Rule.TEAM_CAP
                 most, has = (share.team_most, share.team_has) if of_team else (share.most, share.has)
                 return replace(found, most=most, has=has)
-            case Rule.HOURS:
+            case Rule.HOURS if Rule.LENT not in found.rules:
                 other = self._left(found, rule).other
-                return replace(found, who=(self.draft.requests[other].person,) if other else found.who)
+                return replace(found, who=(self.draft.requests[other].person,) if other else ())
             case Rule.LENT:
-                return replace(found, who=found.who or self._holders())
+                return replace(found, who=self._holders())
         return found
 
     def _left(self, found: Verdict, rule: Rule) -> Left:
-        """What was found of it where this rule stands in the way: as things are, or without the others."""
-        for off in (frozenset[Rule](), found.rules - {rule, Rule.LENT, Rule.POOL}, found.rules - {rule}):
-            left = self.run(off)[0].left.get(self.request.number)
-            if left is not None and left.rule is rule:
-                return left
-        return Left()
+        """What is left of it by this rule: as the round finds it, else when this rule alone stands in the way."""
+        turns, _ = self.run(frozenset())
+        left = turns.left.get(self.request.number, Left())
+        if left.rule is not rule:
+            turns, _ = self.run(found.rules - {rule})
+            left = turns.left.get(self.request.number, Left())
+        return left
 
     def _holders(self) -> tuple[PersonId, ...]:
         """Who has what it could have, the first to come back first."""

@@ -78,7 +78,7 @@ def _told(scene: Scene, request: Request, reader: PersonId) -> Told:
     verdict = scene.verdicts.get(request.number, unknown)
     left = scene.left.get(request.number)
     other = scene.instead.get(request.number, Instead())
-    return Told(scene, request, verdict, other, reader, left.rule if left is not None else None)
+    return Told(scene, request, verdict, other, reader, left)
 
 
 def _turn_lines(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:

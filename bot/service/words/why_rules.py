@@ -34,6 +34,7 @@ from bot.service.words.common import (
 from bot.service.words.kinds import counted, kind_words
 
 if TYPE_CHECKING:
+    from bot.domain.planner import Left
     from bot.domain.promises import Promise
 
 
@@ -46,7 +47,12 @@ class Told:
     verdict: Verdict  # what the decision says of it
     instead: Instead  # what would be given now
     reader: PersonId  # who reads it
-    first: Rule | None = None  # what stands in the way although enough is there; None: too little is there
+    left: Left | None = None  # what a round finds of it; None: not known, or it is given something
+
+    @property
+    def first(self) -> Rule | None:
+        """What stands in the way although enough is there; None: too little is there."""
+        return self.left.rule if self.left is not None else None
 
     @property
     def mine(self) -> bool:
@@ -164,7 +170,8 @@ def _team_cap(t: Told) -> LineOf:
 
 
 def _hours(t: Told) -> LineOf:
-    first = t.verdict.who[0] if t.verdict.who else ""
+    other = t.scene.books.requests.get(t.left.other if t.left is not None else 0)
+    first = other.person if other is not None else "" if Rule.LENT in t.verdict.rules else next(iter(t.verdict.who), "")
     goes: Part = [Name(first), " goes first, who can answer or agreed before"] if first else "who can answer goes first"
     tonight = command(t.scene.policy, f"window #{t.request.number} tonight")
     how: Part = [" With a time that you agree to, its turn comes at any hour: ", tonight, "."] if t.mine else None
