@@ -135,6 +135,18 @@ def test_partly_is_said_of_one_card_without_a_word_about_it(house: House) -> Non
     assert reply.ok and only(house).partly and "artly" not in text_of(reply)
 
 
+def test_partly_says_what_is_there_now(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3")
+    text = text_of(house.say("bob", "request 3 partly"))
+    assert text.startswith("1 of 3 T4 is free, and you are first in line, with vm-r (#2).")
+    assert "takes it" not in text, "it is what partly does anyway"
+
+
+def test_a_booking_is_told_of_no_card_that_is_free_now(house: House) -> None:
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3")
+    assert "free now" not in text_of(house.say("bob", "request 2 from thu 14:00"))
+
+
 def test_partly_may_be_said_later(house: House) -> None:
     house.lend("vm-python", *ALL)
     assert house.say("bob", "request 2").ok

@@ -161,7 +161,8 @@ def _fewer_says(scene: Scene, request: Request, free: int) -> str:
 
 def _free_for(scene: Scene, request: Request) -> int:
     """How many cards are free now for the first in line who waits for more; 0 otherwise."""
-    if request.state is not RequestState.QUEUED or request.rest is not None or place(scene.books, request) != 1:
+    waits = request.state is RequestState.QUEUED and request.rest is None and not ahead(request, scene.now)
+    if not waits or request.partly or place(scene.books, request) != 1:
         return 0
     free = free_cards(scene.books, scene.seen, scene.now, request.kind, request.machine)
     return free if free < request.count else 0
@@ -190,6 +191,9 @@ def _asked_head(scene: Scene, request: Request, machine: Machine | None, promise
 def _free_words(scene: Scene, request: Request) -> str:
     """``4 T4 are free, and you are first in line for 1``: how many there are, not how many of them are asked for."""
     free = free_cards(scene.books, scene.seen, scene.now, request.kind, request.machine)
+    if request.partly and 0 < free < request.count:
+        is_ = "is" if free == 1 else "are"
+        return f"{free} of {wanted(request)} {is_} free, and you are {place_word(1)}"
     if free > request.count:
         return f"{counted(free, request.kind)} are free, and you are {place_word(1)} for {request.count}"
     return f"{wanted(request)} {'is' if request.count == 1 else 'are'} free, and you are {place_word(1)}"

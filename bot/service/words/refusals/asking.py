@@ -313,7 +313,11 @@ def urgent_soon(f: Facts, policy: Policy) -> Reply:
     again, every = f.when("again"), f.text("every")
     says = _less(f, "urgent")
     return no(
-        head(f"Urgent works once in {every or 'a while'} a person", [", for you again from ", again] if again else None, "."),
+        head(
+            f"Urgent works once in {every or 'a while'} a person",
+            [", for you again from ", again] if again else None,
+            ".",
+        ),
         ln("What works now: in line as usual, ", command(policy, says), ".")
         if says
         else ln("What works now: in line as usual."),
