@@ -216,6 +216,10 @@ def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
     reply = told(NewsKind.REMIND, w.ADA.id, lease=once, who=w.BOB.id)
     assert "made longer once already" in w.text(reply)
     assert not [b.says for b in reply.buttons if b.says.startswith("extend")]
+    some = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, who=w.BOB.id, counts=(("4h", 1), ("1d", 0)))
+    assert [b.says for b in some.buttons] == ["release #12 when done", "extend #12 4h"]
+    never = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, counts=(("4h", 0), ("1d", 0)))
+    assert "cannot be made longer now" in w.text(never) and len(never.buttons) == 1
 
 
 def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain import order
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
-from bot.domain.leases.acts import waiter
+from bot.domain.errors import Refusal
+from bot.domain.leases.acts import extend, waiter
 from bot.domain.leases.common import Round
 from bot.domain.leases.ends import TIME_OVER, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import BOT, Lease, LeaseState, RequestState
+from bot.domain.model import BOT, Lease, LeaseState, Length, Person, RequestState
 from bot.domain.near import meet
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.back import waits_for
@@ -58,7 +59,27 @@ def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
         once = f"{lease.label}:{due.isoformat()}:{min(near)}"
         waits = waiter(draft, lease)
         who = waits.person if waits is not None and waits.person != lease.person else ""
-        draft.tell(News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due, who=who))
+        news = News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due, who=who)
+        if f"{news.kind}:{news.to}:{once}" not in draft.books.said:
+            draft.tell(replace(news, counts=_longer(draft, ctx, lease)))
+
+
+def _longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...]:
+    """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused."""
+    person, found = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone), []
+    for word, length in USUAL:
+        trial = draft.scratch()
+        try:
+            extend(trial, trial.leases[lease.label], Length(lasting=length), person, ctx.policy)
+        except Refusal:
+            found.append((word, 0))
+        else:
+            found.append((word, 1))
+    return tuple(found)
+
+
+USUAL = (("4h", timedelta(hours=4)), ("1d", timedelta(days=1)))
+"""The lengths that a reminder offers."""
 
 
 def _goes_back(draft: Draft, ctx: Round, lease: Lease, since: datetime, reason: str, count: int) -> None:

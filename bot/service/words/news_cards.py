@@ -267,15 +267,18 @@ def remind(t: Telling) -> Reply:
     )
     # While somebody waits a card is made longer once; a button that is refused is none.
     once = t.other_known and t.lease is not None and t.lease.extended > 0
+    heard = {"4h": not once, "1d": not once} | {word: bool(works) for word, works in t.item.counts}
+    never = not once and not heard["4h"] and not heard["1d"]
     return say(
         head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
         waits,
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
+        ln("It cannot be made longer now; ", command(t.policy, f"extend{t.ref}"), " says why.") if never else None,
         ln("Without an answer just that happens. ", without_a_word(t.policy)),
         buttons=(
             about_button(f"Give {_them(t)} back when nothing runs", "release", t.ref, " when done"),
-            about_button("4 hours longer", "extend", t.ref, " 4h") if not once else None,
-            about_button("1 day longer", "extend", t.ref, " 1d") if not once else None,
+            about_button("4 hours longer", "extend", t.ref, " 4h") if heard["4h"] else None,
+            about_button("1 day longer", "extend", t.ref, " 1d") if heard["1d"] else None,
         ),
     )
 
