@@ -90,7 +90,9 @@ def test_a_file_and_a_picture_are_written(settings: Path, tmp_path: Path) -> Non
 def test_without_a_table_it_is_in_words(settings: Path) -> None:
     text = gpubot(settings, "--from", f"{MONDAY:%Y-%m-%d}", "--to", f"{MONDAY:%Y-%m-%d}").stdout
     assert ": 1 card was lent 42 % of its hours.\n24 h of cards: 10 h lent and 14 h free.\n" in text
-    assert "By person: ada 10 h (0 % busy).\n" in text and text.endswith("Times are those of UTC.\n")
+    assert "By person, of what was measured: ada 10 h (not measured).\n" in text and text.endswith(
+        "Times are those of UTC.\n"
+    )
     assert "[" not in text and "You " not in text
 
 

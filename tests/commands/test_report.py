@@ -10,10 +10,10 @@ import pytest
 from bot.domain.model import Aside, AsideWhy
 from bot.domain.news import CHANNEL
 from bot.domain.policy import Policy
-from bot.domain.report import Period
+from bot.domain.report import Cell, Nudges, Period, Promises, Report, What
 from bot.domain.waiting import Team
 from bot.service.ports import HoursPicture, Reply
-from bot.service.words.answers_report import percents, period_words, rounded
+from bot.service.words.answers_report import percents, period_words, reported, rounded
 from tests.fakes import text_of
 from tests.house import House
 from tests.service.words_rules import check
@@ -67,7 +67,7 @@ def test_a_person_reads_their_own_hours_and_admins_everybodys(house: House) -> N
     own, carols, admins = told(house, "bob"), told(house, "carol"), told(house, "dana")
     assert "Yours: you had 30.1 h: 100 % not measured." in own and "U1ADA" not in own and "U3CAROL" not in own
     assert "Yours: you waited 2 days." in carols and "U1ADA" not in carols and "U2BOB" not in carols
-    assert "By person: U1ADA 97 h (0 % busy) and U2BOB 30 h (0 % busy)." in admins
+    assert "By person, of what was measured: U1ADA 97 h (not measured) and U2BOB 30 h (not measured)." in admins
     assert "You had no card, and waited for none." in admins
 
 
@@ -200,6 +200,39 @@ def test_rounded_hours_add_up() -> None:
     assert rounded([100.4 * H, 50.4 * H, 17.2 * H]) == ["101 h", "50 h", "17 h"]
     assert rounded([0.04 * H, 1.26 * H, 0.0 * H]) == ["0 h", "1.3 h", "0 h"]
     assert rounded([]) == []
+
+
+def test_few_waits_are_told_one_by_one_and_many_by_halves() -> None:
+    """In the words of the whole answer: of reports that nobody would make by waiting."""
+    week = Period(date(2026, 11, 9), date(2026, 11, 15), "Europe/Berlin")
+    cells = {
+        Cell(week.first, "T4", What.BUSY, "", "U1ADA"): 82 * 3_600_000_000,
+        Cell(week.first, "T4", What.QUIET, "", "U1ADA"): 9 * 3_600_000_000,
+        Cell(week.first, "T4", What.UNKNOWN, "", "U2BOB"): 9 * 3_600_000_000,
+        Cell(week.last, "A100", What.ELSEWHERE): 100 * 3_600_000_000,
+        Cell(week.last, "T4", What.WAITING, "", "U2BOB"): 31 * 3_600_000_000,
+    }
+    few = Report(
+        week, week.end, 5, cells, (40 * H / 60, 7 * H), 14, Promises(12, 11, 25 * H / 60), Nudges(6, 1), restarts=1
+    )
+    reply = reported(few, None)
+    check(reply)
+    assert text_of(reply).splitlines() == [
+        "Mon 9 to Sun 15 Nov: 5 cards were lent 50 % of their hours.",
+        "200 h of cards: 100 h lent and 100 h elsewhere.",
+        "Of the lent hours 82 % busy, 9 % quiet and 9 % not measured.",
+        "By kind: A100 0 % lent and T4 100 % lent.",
+        "14 requests. The 2 that got their cards waited 40 min and 7 h.",
+        "I had named a latest time for 12 requests; 11 got their cards by then (92 %). Half of my likely times were off by 25 min or less.",
+        "1 restart of machines for it.",
+        "I asked 6 times about quiet cards and was wrong once (17 %).",
+        "By person, of what was measured: U1ADA 91 h (90 % busy) and U2BOB 9 h (not measured).",
+    ]
+    many = replace(few, waits=tuple(n * H for n in range(1, 11)), promises=Promises(2, 0), nudges=Nudges(1, 0))
+    text = text_of(reported(many, None))
+    assert "Half of the 10 that got their cards waited at most 5 h, nine in ten at most 9 h; all together 31 h." in text
+    assert "I had named a latest time for 2 requests; nobody got a card by then.\n" in text
+    assert "I asked once about quiet cards and was never wrong." in text
 
 
 def test_shares_add_up_and_what_is_there_is_never_nothing() -> None:

@@ -24,6 +24,9 @@ TENTH = H / 10
 NAMES_MOST = 6
 """People, or teams, that one line names; the others are counted."""
 
+FEW = 3
+"""Waits that are told one by one: half of them, or nine in ten, is nothing."""
+
 WORDS = {
     What.BUSY: "busy", What.QUIET: "quiet", What.UNKNOWN: "not measured", What.KEPT: "kept for somebody",
     What.FREE: "free", What.RESTING: "resting", What.ELSEWHERE: "elsewhere",
@@ -120,8 +123,11 @@ def _waits(report: Report) -> LineOf | None:
     half, nine = percentile(report.waits, Fraction(1, 2)), percentile(report.waits, Fraction(9, 10))
     if half is None or nine is None:
         return ln(f"{asked}Nobody in line got a card; people waited {rounded([waited])[0]} in all.") if waited else None
-    if n == 1:
-        return ln(f"{asked}The one that got its cards waited {span_of(half)}.")
+    if n <= FEW:
+        spans = "".join(str(part) for part in listed(span_of(w) for w in report.waits))
+        return ln(
+            f"{asked}{'The one' if n == 1 else f'The {n}'} that got {'its' if n == 1 else 'their'} cards waited {spans}."
+        )
     return ln(
         f"{asked}Half of the {n} that got their cards waited at most {span_of(half)}, nine in ten at most {span_of(nine)}; "
         f"all together {rounded([waited])[0]}."
@@ -163,11 +169,14 @@ def _people(report: Report) -> LineOf | None:
     had = sorted(((report.sum(*LENT, person=p), p) for p in report.people), reverse=True)
     had = [(much, p) for much, p in had if much]
     texts = rounded([much for much, _ in had])
-    words: list[Part] = [
-        [Name(p), f" {text} ({percent(report.sum(What.BUSY, person=p), much)} busy)"]
-        for text, (much, p) in zip(texts, had, strict=True)
-    ]
-    return ln("By person: ", _some(words), ".") if words else None
+    words: list[Part] = [[Name(p), f" {text} ({_busy(report, p)})"] for text, (_, p) in zip(texts, had, strict=True)]
+    return ln("By person, of what was measured: ", _some(words), ".") if words else None
+
+
+def _busy(report: Report, person: PersonId) -> str:
+    """``82 % busy`` of what was measured; what was not is neither."""
+    measured = report.sum(What.BUSY, What.QUIET, person=person)
+    return f"{percent(report.sum(What.BUSY, person=person), measured)} busy" if measured else "not measured"
 
 
 def _some(words: Sequence[Part]) -> list[Part]:
