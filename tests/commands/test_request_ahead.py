@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from bot.domain.model import Request, RequestState
-from bot.domain.waiting import Account, ShiftWhy
+from bot.domain.policy import Policy
+from bot.domain.waiting import Account, ShiftWhy, Team
 from bot.service.ports import Reply
 from tests.fakes import text_of
 from tests.house import House
@@ -223,3 +225,15 @@ def test_hours_used_lately_are_named_with_what_they_cost(house: House) -> None:
     )
     bob = max(house.books.requests.values(), key=lambda r: r.number)
     assert bob.arrival - bob.asked == timedelta(hours=9)
+
+
+def test_a_team_of_the_settings_is_found_by_user_name(tmp_path: Path) -> None:
+    team = Team("vision", frozenset({"bob"}), guaranteed=1)
+    house = House(tmp_path, Policy(level="act", teams=(team,)))
+    house.furnish()
+    house.lend("vm-python", *ALL)
+    reply = house.say("bob", "request 1")
+    assert "Your place: the team vision has less than its own part, 7 days earlier." in text_of(reply)
+    assert house.books.requests[2].team == "vision"
+    assert "team" not in text_of(house.say("carol", "request 1"))
+    house.close()
