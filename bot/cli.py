@@ -80,7 +80,7 @@ def run(
     if mistakes or loaded is None:
         raise _fail(cannot(mistakes))
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
-    for name in ("httpx", "alembic"):
+    for name in ("httpx", "alembic", "matplotlib"):
         logging.getLogger(name).setLevel(logging.WARNING)
     from bot.wiring.running import run as be_the_bot
 

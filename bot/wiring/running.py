@@ -133,6 +133,7 @@ def _assemble(settings: Settings, slack: SlackSettings, vcenters: list[VCenter],
     people = SlackPeople(client, slack, store.persons, now=clock.now)
     stack.callback(people.close)
     voice = SlackVoice(client, slack.channel, people.name_of, unreached=people.doubt, plots=Plots())
+    stack.callback(voice.close)
     wake = _Later()
     rounds = Rounds(
         store, lab, voice, people, clock, policy, made.run, wake,

@@ -46,6 +46,8 @@ def test_the_verbs_of_the_design_are_all_there() -> None:
         "why",
         "keep",
         "using",
+        "history",
+        "report",
         "help",
         "adopt",
         "letgo",

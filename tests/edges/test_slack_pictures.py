@@ -14,8 +14,9 @@ from bot.edges.slack import SlackPeople, SlackVoice, make_client
 from bot.edges.slack.app import PICTURE, SlackApp
 from bot.edges.slack.link import Link
 from bot.local.slack import LocalSlack, start_in_thread
-from bot.service.ports import Ask, Bar, Bold, HoursPicture, Part, Reply
+from bot.service.ports import Address, Ask, Bar, Bold, HoursPicture, Part, Reply
 from tests.edges.slack_rig import settings_for
+from tests.edges.waiting import until
 
 PNG = b"\x89PNG\r\n\x1a\n just enough of one"
 PARTS = (Part("busy", "busy"), Part("free", "free"))
@@ -66,7 +67,7 @@ def bot(slack: LocalSlack) -> Iterator[Bot]:
     made.link.open()
     slack.drive.wait_connected()
     yield made
-    for part in (made.link, made.app, made.people):
+    for part in (made.link, made.app, made.people, made.voice):
         part.close()
 
 
@@ -83,8 +84,18 @@ def files(slack: LocalSlack, person: str, channel: str) -> list[str]:
     return [m["text"] for m in slack.drive.messages(person, channel) if m.get("files")]
 
 
-def test_what_is_said_in_the_channel_has_its_picture_behind_it(slack: LocalSlack, bot: Bot) -> None:
+def posted(slack: LocalSlack, bot: Bot, told: str = "", caplog: pytest.LogCaptureFixture | None = None) -> Address:
+    """The report in the channel, once its picture is there, or the log says why not."""
+    before = len(files(slack, "bob", "#gpu"))
     at = bot.voice.post(CHANNEL, REPORT)
+    until(
+        lambda: told in caplog.text if caplog is not None else len(files(slack, "bob", "#gpu")) > before, "the picture"
+    )
+    return at
+
+
+def test_what_is_said_in_the_channel_has_its_picture_behind_it(slack: LocalSlack, bot: Bot) -> None:
+    at = posted(slack, bot)
     text, picture = slack.drive.messages("bob", "#gpu")[-2:]
     assert text["ts"] == at.ts and text["text"] == "*4 cards were lent 12 %.*"
     assert picture["text"] == "How the ∗hours∗ went: Mon 9 to Sun 15 Nov" and picture["files"][0]["title"] == WEEK.title
@@ -98,7 +109,7 @@ def test_a_picture_that_cannot_be_uploaded_leaves_the_text_and_a_line_in_the_log
     slack.drive.post("faults/arm", kind="refused", method="files.completeUploadExternal", value=error)
     before = len(files(slack, "bob", "#gpu"))
     with caplog.at_level(logging.WARNING, "bot.edges.slack.pictures"):
-        at = bot.voice.post(CHANNEL, REPORT)
+        at = posted(slack, bot, "a picture is left out", caplog)
     assert slack.drive.messages("bob", "#gpu")[-1]["ts"] == at.ts and len(files(slack, "bob", "#gpu")) == before
     assert "a picture is left out: " in caplog.text
 
@@ -108,7 +119,7 @@ def test_without_the_scope_the_log_says_what_to_do(
 ) -> None:
     scopes = slack.drive.post("app")["scopes"]
     slack.drive.post("app", scopes=[s for s in scopes if s != "files:write"])
-    bot.voice.post(CHANNEL, REPORT)
+    posted(slack, bot, "a picture is left out", caplog)
     slack.drive.post("app", scopes=scopes)
     assert "reinstall it with the manifest (it needs files:write)" in caplog.text
 
@@ -117,7 +128,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_text(
     slack: LocalSlack, bot: Bot, caplog: pytest.LogCaptureFixture
 ) -> None:
     bot.drawn.error = ValueError("no font")
-    at = bot.voice.post(CHANNEL, REPORT)
+    at = posted(slack, bot, "no font", caplog)
     assert slack.drive.messages("bob", "#gpu")[-1]["ts"] == at.ts and "no font" in caplog.text
 
 
@@ -145,4 +156,5 @@ def test_who_asks_where_others_talk_reads_the_text_there_and_gets_the_picture_al
 def test_the_real_picture_is_taken(slack: LocalSlack, bot: Bot) -> None:
     voice = SlackVoice(make_client(settings_for(slack)), slack.channel, bot.people.name_of, plots=Plots())
     voice.post("UCAROL0001", REPORT)
+    voice.close()
     assert slack.drive.messages("carol", "dm")[-1]["files"][0]["size"] > 10_000

@@ -73,7 +73,7 @@ class SlackVoice:
             raise
         at = Address(str(answer["channel"]), str(answer["ts"]))
         if reply.picture is not None and self.pictures is not None:
-            self.pictures.try_to(at.channel, reply.picture)
+            self.pictures.later(at.channel, reply.picture)
         return at
 
     def edit(self, at: Address, reply: Reply) -> Address:
@@ -89,6 +89,11 @@ class SlackVoice:
         except Unreachable as error:
             if "already_pinned" not in str(error):
                 raise
+
+    def close(self) -> None:
+        """Let a picture that is being uploaded come through."""
+        if self.pictures is not None:
+            self.pictures.close()
 
     def dm(self, person: PersonId) -> str:
         """The direct conversation with a person. Raises VoiceError."""
