@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bot.domain import attention, inquiries
 from bot.domain.errors import NotPossible, TooLate, Unclear, UnknownThing, WhichThing
-from bot.domain.grammar import Heard, Ref, RefKind
+from bot.domain.grammar import Heard, RefKind
 from bot.domain.model import Lease, LeaseState, Person, PersonId, Request, SlotId
 from bot.domain.slots import kinds_of, rivals
 from bot.service.context import Context, Takes, name_of
@@ -52,20 +52,16 @@ def run(ctx: Context) -> Reply:
 
 
 def _with_names(ctx: Context, heard: Heard) -> Heard:
-    """The line with the words that are left over read as people; one that nobody is called is refused, with those who have a card.
+    """The line with a bare name read as a person; one that nobody is called is refused, with those who have a card.
 
     :raises UnknownThing: nobody is called that
     """
-    if not heard.rest or heard.refs_of(RefKind.PERSON, RefKind.NAME):
+    heard = ctx.called(heard)
+    if len(heard.rest) != 1 or heard.refs_of(RefKind.PERSON, RefKind.NAME):
         return heard
-    word = heard.rest[0]
-    person = ctx.people.find(word)
-    if person is None and len(heard.rest) == 1:
-        holders = dict.fromkeys(x.person for x in _held(ctx, None, ctx.person.id))
-        raise UnknownThing(what="person", text=word, known=tuple(f"@{ctx.people.person(x).name}" for x in holders))
-    if person is None:
-        return heard
-    return replace(heard, refs=(Ref(RefKind.NAME, word), *heard.refs), rest=heard.rest[1:])
+    holders = dict.fromkeys(x.person for x in _held(ctx, None, ctx.person.id))
+    known = tuple(f"@{ctx.people.person(x).name}" for x in holders)
+    raise UnknownThing(what="person", text=heard.rest[0], known=known)
 
 
 def _meant(ctx: Context, heard: Heard) -> tuple[Lease, tuple[SlotId, ...]]:

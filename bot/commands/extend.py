@@ -37,8 +37,12 @@ def run(ctx: Context) -> Reply:
     running = [x for x in ctx.own_leases() if x.state in (LeaseState.ACTIVE, LeaseState.RETURNING, LeaseState.MOVING)]
     lease = ctx.lease_meant(heard, running)
     if lease is None:
-        raise NotPossible(what="extend", why="you have no card")
-    longer = leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy)
+        waits = ctx.own_requests()
+        if waits:
+            why, works = f"you have no card yet; #{waits[0].number} waits for one", "request until fri 18:00"
+            raise NotPossible(what="extend", why=why, works=f"{works} says until when you want it")
+        raise NotPossible(what="extend", why="you have no card", works="request 1")
+    longer = leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy, ctx.zone_of)
     return words.extended(ctx.scene(), longer, lease.end)
 
 

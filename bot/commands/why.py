@@ -27,7 +27,7 @@ TAKES = Takes(refs=frozenset({RefKind.LABEL, RefKind.CARD, RefKind.PERSON, RefKi
 
 def run(ctx: Context) -> Reply:
     """The rule, the people, the times, about one thing."""
-    heard = ctx.hear()
+    heard = ctx.called(ctx.hear())
     ctx.clear(heard, HINT, TAKES)
     named = next(iter(ctx.devices(heard)), "")
     meant, bare = _meant(ctx, heard), not heard.refs

@@ -27,7 +27,7 @@ from bot.domain.errors import (
     WhichMachine,
     WhichThing,
 )
-from bot.domain.grammar import Bare, Heard, RefKind, hear
+from bot.domain.grammar import Bare, Heard, Ref, RefKind, hear
 from bot.domain.hints import near, part_of_day
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
 from bot.domain.model import (
@@ -385,6 +385,16 @@ class Context:
         :raises UnknownThing: nobody is called that
         """
         return tuple(dict.fromkeys(self._person(ref.text) for ref in heard.refs_of(RefKind.PERSON, RefKind.NAME)))
+
+    def called(self, heard: Heard) -> Heard:
+        """The line with the one word that is left over read as a person, if somebody is called so: ``ask ada``. For verbs that point at people."""
+        if (
+            len(heard.rest) != 1
+            or heard.refs_of(RefKind.PERSON, RefKind.NAME)
+            or self.people.find(heard.rest[0]) is None
+        ):
+            return heard
+        return replace(heard, refs=(*heard.refs, Ref(RefKind.NAME, heard.rest[0])), rest=())
 
     def person_named(self, word: str) -> Person:
         """Somebody by name or id, who is to own or to have something, so who can answer.

@@ -131,3 +131,48 @@ def test_a_decimal_comma_beside_a_count_is_asked_about(house: House) -> None:
     reply = house.say("bob", "request 2,5h")
     assert not reply.ok and not house.books.requests
     assert "for 2.5h, or 2 for 5h" in text_of(reply)
+
+
+NOTHING_HELD = [  # whoever has no card, or not that one
+    ("bob", "extend 4h", ["you have no card", "request 1"]),
+    ("bob", "extend", ["you have no card", "request 1"]),
+    ("bob", "extend #1 4h", ["belongs to U1ADA"]),
+    ("bob", "extend T4-1 4h", ["belongs to U1ADA"]),
+    ("bob", "extend T4-2 4h", ["nobody has T4-2"]),
+    ("bob", "extend #77 4h", ['no number "#77"']),
+    ("ada", "extend T4-9 4h", ['no card "T4-9"', "T4-1"]),
+    ("ada", "extend #1 4h until fri", ["one of the two: 4h, or until fri"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("who", "line", "words"), NOTHING_HELD, ids=[f"{who}: {line}" for who, line, _ in NOTHING_HELD]
+)
+def test_of_what_is_not_theirs_nobody_makes_the_time_longer(
+    house: House, who: str, line: str, words: list[str]
+) -> None:
+    before = house.books
+    reply = house.say(who, line)
+    assert not reply.ok and house.books == before
+    for word in words:
+        assert word in text_of(reply), text_of(reply)
+    check(reply)
+
+
+NAMES = ["@ada", "ada", "ADA", "<@U1ADA>", "<@U1ADA|ada>", "@ADA", "ada."]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("verb", ["why", "ask"])
+def test_a_person_is_meant_however_they_are_written(house: House, verb: str, name: str) -> None:
+    house.say("dana", "help")
+    reply = house.say("dana", f"{verb} {name}")
+    assert "T4-1" in text_of(reply) and "I know no person" not in text_of(reply), text_of(reply)
+    assert UNCLEAR not in text_of(reply)
+
+
+@pytest.mark.parametrize("line", ["why zoe", "why @zoe", "ask zoe", "ask @zoe", "ask <@U9NOBODY>"])
+def test_a_name_that_nobody_has_is_refused_with_what_works(house: House, line: str) -> None:
+    reply = house.say("bob", line)
+    assert not reply.ok and ("@" in text_of(reply))
+    check(reply)
