@@ -66,9 +66,9 @@ def _choices(ctx: Context) -> list[Lease]:
 
 
 def _take_back(ctx: Context, lease: Lease, heard: Heard) -> Reply:
-    lease = leases.keep(ctx.draft, lease, ctx.person.id)
+    lease = leases.keep(ctx.draft, lease, ctx.person.id, ctx.policy, ctx.zone_of)
     if heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy):
-        lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
+        lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy, ctx.zone_of)
     return words.kept(ctx.scene(), lease, ctx.person.id)
 
 

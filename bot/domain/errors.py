@@ -131,6 +131,11 @@ class Promised(Refusal):
     """The slot was offered or promised; facts: who, when, slot."""
 
 
+class PromisedBy(Refusal):
+    """It would make somebody wait for longer than they were told; facts: number (label), who (waits), when (the latest time that they were told),
+    end (of what is lent, as it stays), works (a command with a time that would work)."""
+
+
 class AdminsOnly(Refusal):
     """Only admins may; facts: admins."""
 

@@ -8,29 +8,27 @@ agreed. *Likely* knows besides how often loans came back early lately, and which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Protocol
+from functools import cached_property
 
 from bot.domain import blackouts, early, foretold, windows
+from bot.domain.caps import Caps
 from bot.domain.carrying import carries
+from bot.domain.draft import Draft
 from bot.domain.early import Early
 from bot.domain.hours import DAY, local, wall
-from bot.domain.inside import Watch
 from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     Agreement,
     AgreementState,
-    Card,
-    Hold,
+    Books,
     Lease,
     LeaseState,
     Length,
-    Machine,
     MachineId,
-    Move,
     PersonId,
     Request,
     SlotId,
@@ -41,7 +39,7 @@ from bot.domain.near import host_of
 from bot.domain.outcoming import out_by
 from bot.domain.policy import Policy
 from bot.domain.queue import contended, waiters
-from bot.domain.shelves import S, agreements_of, moves_of
+from bot.domain.shelves import agreements_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name
 from bot.domain.waiting import Passing
@@ -51,29 +49,6 @@ ROUND = timedelta(minutes=1)
 
 TAKEN = "it did nothing, and somebody waits"
 """The reason of a lease that is taken back under its terms: work that begins before its restart brings it back to life."""
-
-
-class Open(Protocol):
-    """Books or a draft."""
-
-    @property
-    def cards(self) -> Mapping[SlotId, Card]: ...
-    @property
-    def machines(self) -> Mapping[MachineId, Machine]: ...
-    @property
-    def requests(self) -> Mapping[int, Request]: ...
-    @property
-    def leases(self) -> Mapping[str, Lease]: ...
-    @property
-    def moves(self) -> Mapping[int, Move]: ...
-    @property
-    def agreements(self) -> Mapping[int, Agreement]: ...
-    @property
-    def watches(self) -> Mapping[SlotId, Watch]: ...
-    @property
-    def holds(self) -> frozenset[Hold] | set[Hold]: ...
-    def on(self, card: SlotId) -> tuple[Hold, ...]: ...
-    def kept(self, kind: type[S]) -> S: ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +78,7 @@ class Frees:
 
     def __init__(
         self,
-        books: Open,
+        books: Books | Draft,
         now: datetime,
         policy: Policy,
         zone_of: Callable[[PersonId], str],
@@ -211,7 +186,7 @@ class Frees:
         cause = "own_end" if end > self.now else "over_time"
         if (keeps := self._keeps_to(lease)) is not None:
             end = min(end, keeps.ends_by)
-        if self._given_way(lease):
+        if slot in self._given_way(lease):
             end, cause = self.now, "spare"
         due = self.out(lease.machine, max(end, self.now), lease.label)
         found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due)
@@ -234,8 +209,8 @@ class Frees:
         if (keeps := self._keeps_to(lease)) is not None:
             return max(self.now, keeps.back_by)
         longer = end + (timedelta(0) if lease.extended else p.extend_waiting)
-        if self._given_way(lease):
-            longer = min(longer, max(self.now, lease.counts_from))
+        if lease.wanted_since is not None and set(self._given_way(lease)) == set(lease.slots):
+            longer = min(longer, lease.wanted_since)
         # Over its time for long, it returns with the next round.
         return max(self.night(self.quiet(longer), zone), self.night(self.now + ROUND + p.stuck_return, zone))
 
@@ -245,9 +220,19 @@ class Frees:
 
         return lease.passing if lease.passing is not None and waits_for(self.books, lease) is not None else None
 
-    def _given_way(self, lease: Lease) -> bool:
-        """Whether a lease is spare and somebody else waits: then its time is over."""
-        return lease.terms.spare and any(r.person != lease.person for r in self._waiters(lease.kind, lease.machine))
+    def _given_way(self, lease: Lease) -> tuple[SlotId, ...]:
+        """The devices of a spare lease whose time is over, since somebody else waits."""
+        wanted = lease.terms.spare and any(r.person != lease.person for r in self._waiters(lease.kind, lease.machine))
+        request = self.books.requests.get(lease.request)
+        if not wanted or request is None or request.terms.spare:
+            return lease.slots if wanted else ()
+        beyond = Caps(self.sheet, self.policy, lease.kind, lease.machine).share(lease).beyond
+        return lease.slots[-beyond:] if beyond else ()
+
+    @cached_property
+    def sheet(self) -> Draft:
+        """The books, to look at as rules do."""
+        return self.books if isinstance(self.books, Draft) else Draft(self.books, self.now)
 
     def _waiters(self, kind: str, machine: MachineId) -> list[Request]:
         """Who really waits for a kind on the host of a machine."""

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
-from bot.domain.errors import NoLonger, NotLater, NotPossible, NotYours, Promised, ReasonWanted, TooLate, TooLong
+from bot.domain.errors import (
+    NoLonger,
+    NotLater,
+    NotPossible,
+    NotYours,
+    Promised,
+    PromisedBy,
+    ReasonWanted,
+    TooLate,
+    TooLong,
+)
 from bot.domain.leases.common import others_wait, under_way
 from bot.domain.leases.ends import end, split
 from bot.domain.lengths import end_of
@@ -35,6 +46,7 @@ from bot.domain.order import team_of
 from bot.domain.planner import expected_free
 from bot.domain.planner.back import waits_for
 from bot.domain.policy import Policy
+from bot.domain.promises import Bound
 from bot.domain.questions import window_key
 from bot.domain.queue import contended, waiters
 from bot.domain.spoken import instant_words, limit_words
@@ -140,18 +152,28 @@ def put_asked(move: Move, label: str) -> bool:
     return call is not None and call.kind is CallKind.CHANGE and any(w.label == label for w in call.puts)
 
 
-def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> Lease:
-    """A later end. While others wait: once, and at most 24 h. Said of a lease that returns, it means keep.
+def extend(
+    draft: Draft,
+    lease: Lease,
+    length: Length,
+    person: Person,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str] | None = None,
+) -> Lease:
+    """A later end. While others wait: once, at most 24 h, and never so that somebody waits longer than they were told. Said of a lease that
+    returns, it means keep.
 
+    :param zone_of: somebody's zone; None: that of the site
     :raises NotYours: said by another than its holder, also by an owner of its machine: whose time it is alone decides for how long
     :raises NotLater: the card is theirs for as long already
     :raises TooLong: with the longest that is allowed
     :raises NoLonger: nothing longer is allowed now
+    :raises PromisedBy: somebody was promised it sooner, with an end that works
     """
     if person.id != lease.person:
         raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state is LeaseState.RETURNING:
-        lease = keep(draft, lease, person.id)
+        lease = keep(draft, lease, person.id, policy, zone_of)
     if lease.state is not LeaseState.ACTIVE or lease.end is None or lease.active_since is None:
         why = f"#{lease.label} is {lease.state}: its time starts when the card works"
         if lease.active_since is not None:
@@ -166,6 +188,8 @@ def extend(draft: Draft, lease: Lease, length: Length, person: Person, policy: P
         raise NoLonger(number=lease.label, end=None, who=waits.person if waits is not None else "", why=why)
     _within(draft, lease, new_end, waits, person, policy)
     extended = lease.extended + 1 if waits else lease.extended
+    longer = replace(lease, end=new_end, extended=extended, over_time=False)
+    _keep_promises(draft, lease, longer, person, policy, zone_of)
     why = f"until {new_end.isoformat()}"
     return step(draft, lease, On.EXTEND, by=person.id, why=why, end=new_end, extended=extended, over_time=False)
 
@@ -234,11 +258,43 @@ def _past_others(draft: Draft, lease: Lease, new_end: datetime, person: Person) 
     )
 
 
-def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
+def _keep_promises(
+    draft: Draft,
+    lease: Lease,
+    longer: Lease,
+    person: Person,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str] | None,
+) -> None:
+    """Refuse an end with which somebody would wait longer than they were told."""
+    assert lease.end is not None and longer.end is not None, "asked of active leases only"
+    bound = Bound(draft, lease, policy, zone_of or (lambda _: policy.zone))
+    first = bound.moved(longer)
+    if first is None or first.promised is None:
+        return
+    works = bound.latest(lambda end: replace(longer, end=end), max(lease.end, draft.now), longer.end)
+    raise PromisedBy(
+        number=lease.label,
+        who=first.person,
+        when=first.promised.latest,
+        end=lease.end,
+        works=f"extend #{lease.label} until {instant_words(works, person.zone, draft.now)}" if works else "",
+    )
+
+
+def keep(
+    draft: Draft,
+    lease: Lease,
+    by: PersonId,
+    policy: Policy | None = None,
+    zone_of: Callable[[PersonId], str] | None = None,
+) -> Lease:
     """Not given back after all: yes until somebody was offered the slot, or the shutdown was asked.
 
+    :param policy: with it nobody is made to wait longer than they were told since it was given back; None: that is not looked at
     :raises NotYours: said by another than its holder, or who gave it back for them
     :raises Promised: who was promised it, and when
+    :raises PromisedBy: by when somebody was promised it
     """
     if not (by == lease.person or (by == lease.ended_by and owns(draft, lease, by))):
         raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
@@ -259,6 +315,11 @@ def keep(draft: Draft, lease: Lease, by: PersonId) -> Lease:
         raise NotPossible(what="keep", why=f"{lease.reason}; ask for a card again, and you are in line")
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
+    if policy is not None:
+        kept = replace(lease, state=LeaseState.ACTIVE, reason="", over_time=False)
+        first = Bound(draft, lease, policy, zone_of or (lambda _: policy.zone)).moved(kept)
+        if first is not None and first.promised is not None:
+            raise PromisedBy(number=lease.label, who=first.person, when=first.promised.latest, end=None, works="")
     _tell_holder(draft, lease, by, "kept")
     unagree(draft, lease)
     return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)

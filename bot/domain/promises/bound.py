@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from bot.domain.draft import Draft
-from bot.domain.model import Lease, PersonId, Request
+from bot.domain.frees import Frees
+from bot.domain.model import Lease, LeaseState, PersonId, Request
 from bot.domain.near import near
 from bot.domain.policy import Policy
 from bot.domain.promises.play import Play
@@ -31,19 +32,27 @@ class Bound:
         zone_of: Callable[[PersonId], str],
     ) -> None:
         """``wish``: what somebody wishes to change, as it is. Their own promises bind nobody."""
-        self._draft, self._policy, self._zone_of = draft, policy, zone_of
+        self._draft, self._wish, self._policy, self._zone_of = draft, wish, policy, zone_of
         there = near(draft, wish.machine) or draft
         others = (r for r in line(there) if r.kind == wish.kind and r.person != wish.person and r.rest is None)
         self._told = [r for r in others if r.promised is not None and r.promised.latest is not None]
 
     def moved(self, changed: Lease | Request) -> Request | None:
         """The first whose latest time would move if it were changed so; None: nobody's."""
-        if not self._told:
+        if not self._told or not self._is_worse(changed):
             return None
         scratch = self._draft.scratch()
         scratch.put(changed)
         play = Play(scratch, self._draft.now, self._policy, self._zone_of, None)
         return next((r for r in self._told if self._is_later(r, play.latest(r))), None)
+
+    def _is_worse(self, changed: Lease | Request) -> bool:
+        """Whether it could make anybody wait longer: not if what is lent is back by the same time at worst."""
+        wish = self._wish
+        if not isinstance(wish, Lease) or not isinstance(changed, Lease) or wish.state is not LeaseState.ACTIVE:
+            return True
+        frees = Frees(self._draft, self._draft.now, self._policy, self._zone_of, None)
+        return frees.worst_of(changed) > frees.worst_of(wish)
 
     def latest(
         self, changed: Callable[[datetime], Lease | Request], end: datetime, wished: datetime

@@ -51,6 +51,7 @@ from bot.domain.promises.likely import Likely
 from bot.domain.promises.promise import Promise
 from bot.domain.promises.worst import Worst
 from bot.domain.queue import line
+from bot.domain.rules import Rule
 from bot.domain.shelves import WAITING
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
@@ -200,7 +201,8 @@ class _Shares:
         for request in queued:
             share, needs = caps.share(request), 1 if request.partly else request.count
             team = teams[request.team] if request.team else 0
-            if share.over(needs) is not None and caps.others(request) > 0:
+            over = share.over(needs)
+            if (Rule.CAP in over and caps.others(request)) or (Rule.TEAM_CAP in over and caps.other_teams(request)):
                 self.over.add(request.number)
             if replace(share, has=share.has + mine[request.person], team_has=share.team_has + team).over(needs):
                 self.floats.add(request.number)
@@ -229,7 +231,6 @@ class Play(Frees):
     ) -> None:
         """See :func:`promise` and ``Frees``."""
         super().__init__(books, now, policy, zone_of, sight)
-        self._books = books
         self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
         self._near: dict[str, Places] = {}  # what concerns each host
         self._nexts: dict[str, _Next] = {}  # what the next round gives there
@@ -268,7 +269,7 @@ class Play(Frees):
 
     def latest_reserved(self, lease: Lease) -> datetime | None:
         """The same of one whose devices are kept for it and not put on yet; None: nobody knows when they come."""
-        request = self._books.requests.get(lease.request)
+        request = self.books.requests.get(lease.request)
         comes = [self._comes(slot, lease.label) for slot in lease.slots]
         known = [at for at in comes if at is not None]
         if request is None or not known or len(known) < len(comes):
@@ -323,13 +324,13 @@ class Play(Frees):
         if not others:
             return False
         wanted = (r.kind for r in line(there))
-        return not others.isdisjoint((*wanted, *(kind_of(self._books, h.label) for h in there.holds)))
+        return not others.isdisjoint((*wanted, *(kind_of(self.books, h.label) for h in there.holds)))
 
     def _unknown(self, request: Request) -> Promise:
         """Why nothing is known."""
         cards = [c for c in self.there(request.machine).cards.values() if has_kind(c, request.kind)]
         resting = tuple(sorted(c.name for c in cards if c.aside is not None))
-        leases = {label: lease for label in self.takes.values() if (lease := self._books.leases.get(label)) is not None}
+        leases = {label: lease for label in self.takes.values() if (lease := self.books.leases.get(label)) is not None}
         broken = tuple(sorted(s for s, x in self.takes.items() if x in leases and leases[x].fault))
         if resting or broken:
             return Promise(None, None, "aside" if resting else "broken", slots=resting or broken)
@@ -344,16 +345,16 @@ class Play(Frees):
 
     def line_of(self, request: Request) -> _Line:
         """The line in which a request waits."""
-        key = request.kind, host_of(self._books, request.machine)
+        key = request.kind, host_of(self.books, request.machine)
         if key not in self._lines:
             self._lines[key] = _Line(self, request)
         return self._lines[key]
 
     def there(self, machine: MachineId) -> Places:
         """What concerns the host of a machine: it can have no other cards."""
-        host = host_of(self._books, machine)
+        host = host_of(self.books, machine)
         if host not in self._near:
-            self._near[host] = near(self._books, machine) or self._books
+            self._near[host] = near(self.books, machine) or self.books
         return self._near[host]
 
     def frees_of(self, request: Request, frees: Frees) -> list[Free]:
@@ -376,14 +377,9 @@ class Play(Frees):
 
     # ---- the next round
 
-    @cached_property
-    def sheet(self) -> Draft:
-        """The books, to look at as the planner does."""
-        return self._books if isinstance(self._books, Draft) else Draft(self._books, self.now)
-
     def next_round(self, machine: MachineId) -> _Next:
         """What the next round would give to those in line on the host of a machine."""
-        host = host_of(self._books, machine)
+        host = host_of(self.books, machine)
         if host not in self._nexts:
             self._nexts[host] = self._next_round(machine)
         return self._nexts[host]
@@ -418,7 +414,7 @@ class Play(Frees):
         return False
 
     def _comes_back(self, label: str) -> bool:
-        lease = self._books.leases.get(label)
+        lease = self.books.leases.get(label)
         return lease is not None and lease.state is LeaseState.RETURNING
 
     # ---- its own restart

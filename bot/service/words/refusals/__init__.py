@@ -58,6 +58,7 @@ SENTENCES: dict[type[Refusal], Callable[[Facts, Policy], Reply]] = {
     e.TooWordy: having.too_wordy,
     e.TooLate: having.too_late,
     e.Promised: having.promised,
+    e.PromisedBy: having.promised_by,
     e.AdminsOnly: doors.admins_only,
     e.AskedAlready: doors.asked_already,
     e.ReasonWanted: doors.reason_wanted,

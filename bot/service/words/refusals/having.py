@@ -192,6 +192,23 @@ STANDS = {
 """States for people."""
 
 
+def promised_by(f: Facts, policy: Policy) -> Reply:
+    """A longer time would make somebody wait longer than they were told."""
+    who, when, works, end = f.text("who"), f.when("when"), f.text("works"), f.when("end")
+    return no(
+        head(
+            Name(who) if who else "Somebody",
+            " was promised one",
+            [" by ", when] if when else None,
+            ", and that would be later then.",
+        ),
+        ln("What works: ", command(policy, works), ".") if works else None,
+        ln("Yours stays until ", end, ".") if end else ln("So it goes back as agreed."),
+        NOTHING,
+        buttons=(button("Until then", works) if works else None, MINE),
+    )
+
+
 def promised(f: Facts, policy: Policy) -> Reply:
     """The card was promised to somebody."""
     who, when, slot = f.text("who"), f.when("when"), f.text("slot")
