@@ -113,12 +113,18 @@ def test_a_booking_that_is_said_again_changes_its_time_and_keeps_its_place(house
 def test_before_leaves_the_line_by_itself_and_says_so(house: House) -> None:
     house.lend("vm-python", *ALL)
     reply = house.say("bob", "request 1 before 11:00")
-    assert "If it cannot come before 16 10:00, you leave the line" in text_of(reply)
+    assert "That is likely too early: if it cannot come before 16 10:00, you leave the line" in text_of(reply)
     house.forward(61, step=20)
     request = house.books.requests[2]
     assert (request.before, request.state) == (utc(16, 10), RequestState.WITHDRAWN)
     told = [text_of(r) for to, r in house.voice.posts if to == "U2BOB" and "out of the line" in text_of(r)]
     assert len(told) == 1 and "you wanted it before today 11:00, and no card was there by then" in told[0]
+
+
+def test_before_a_time_by_which_it_is_likely_there_is_said_without_a_warning(house: House) -> None:
+    assert "\nIf it cannot come before 16 16:00, you leave the line" in text_of(
+        house.say("bob", "request 1 before 17:00")
+    )
 
 
 # ---- partly, spare ------------------------------------------------------------------------------------------------

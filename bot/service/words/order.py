@@ -75,7 +75,10 @@ def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
         )
     if request.before is not None:
         them = "they" if many else "it"
-        lines.append(ln(f"If {them} cannot come before ", When(request.before), ", you leave the line, and I say so."))
+        promise = scene.promises.get(request.number)
+        late = promise is not None and promise.likely is not None and promise.likely >= request.before
+        first: Part = [Bold("That is likely too early:"), f" if {them}"] if late else f"If {them}"
+        lines.append(ln(first, " cannot come before ", When(request.before), ", you leave the line, and I say so."))
     if request.partly and many:
         lines.append(
             ln(f"Partly: when it is your turn you get what is there, 1 {one} or more; then that is all of it.")
