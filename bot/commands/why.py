@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.errors import Over, UnknownThing
 from bot.domain.grammar import Heard, RefKind
-from bot.domain.model import Card, Lease, Mode, Person, Request
+from bot.domain.model import Card, Lease, LeaseState, Mode, Person, Request
 from bot.service import words
 from bot.service.context import Context, Takes
 from bot.service.ports import Reply
@@ -44,7 +44,8 @@ def _meant(ctx: Context, heard: Heard) -> Request | Lease | Card | None:
         return card if shared else ctx.lease_on(ctx.devices(heard)[0]) or card
     for person in ctx.persons(heard):
         return _theirs(ctx, person)
-    own: list[Request | Lease] = [*ctx.own_requests(), *ctx.own_leases()]
+    waits = sorted(ctx.own_leases(), key=lambda lease: lease.state is LeaseState.ACTIVE)  # what works needs no reason
+    own: list[Request | Lease] = [*ctx.own_requests(), *waits]
     return own[0] if own else None
 
 

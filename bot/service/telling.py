@@ -11,11 +11,13 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.draft import Changes
-from bot.domain.model import PersonId
+from bot.domain import planner
+from bot.domain.draft import Changes, Draft
+from bot.domain.model import Books, Person, PersonId
 from bot.domain.news import ADMINS, CHANNEL
 from bot.domain.policy import Policy
 from bot.domain.promises import Promises
+from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.service import words
 from bot.service.ports import (
@@ -203,7 +205,9 @@ class Teller:
         seen = self._store.last_look()
         sight = Sight(books, seen, {})
         promises = Promises(books, now, self._policy, self._zone_of, sight)
-        board = words.board(books, seen, now, self._policy, promises)
+        asked = planner.Asked(Draft(books, now), sight, self._in_line(books), self._policy)
+        left = planner.Lazily(asked, asked.left) if seen is not None else {}
+        board = words.board(books, seen, now, self._policy, promises, left)
         if board == self._shown:
             return False
         with self._store.transaction() as transaction:
@@ -224,6 +228,10 @@ class Teller:
         assert self._shown_at is not None
         ago, ago_now = real - self._shown_at[0], abs((now - self._shown_at[1]).total_seconds())
         return ago >= min(1.0, self._board_every) and max(ago, ago_now) >= self._board_every
+
+    def _in_line(self, books: Books) -> dict[PersonId, Person]:
+        """Those who wait."""
+        return {r.person: self._people.person(r.person) for r in line(books)}
 
     def _zone_of(self, person: PersonId) -> str:
         return self._people.person(person).zone

@@ -66,3 +66,44 @@ def test_of_a_machine_that_was_moved_all_say_where_it_is_and_what_helps(tmp_path
     house.forward(60)
     assert tail not in text_of(house.say("bob", "mine")) and "esx-02" not in text_of(house.say("bob", "why"))
     house.close()
+
+
+def behind_carol(house: House) -> None:
+    """carol waits for two: one is free, another is bob's until 18:00 tomorrow, the rest for days; ada asks for the free one, for five days."""
+    house.lend("vm-r", "T4-1", until="until tomorrow 18:00")
+    house.lend("vm-r", "T4-2", until="for 6d")
+    house.lend("vm-python", "T4-3", until="for 6d")
+    assert house.say("carol", "request 2 restart any time today").ok
+    house.clock.forward(minutes=3)
+    assert house.say("ada", "request 1 for 5d restart any time today").ok
+    house.round()
+
+
+def test_who_would_not_be_back_in_time_reads_the_rule_the_people_the_times_and_what_would_work(house: House) -> None:
+    behind_carol(house)
+    reply = house.say("ada", "why")
+    line = text_of(reply).splitlines()[1]
+    assert line.startswith("A T4 is free, but U3CAROL's request for 2 starts 17 17:")
+    assert (
+        " and yours (5 days) would surely be back only 22 05:00. In time would be: /gpu request on vm-python for "
+        in line
+    )
+    assert reply.buttons[0].label.startswith("Only for ") and reply.buttons[0].says in line
+    assert house.say("ada", reply.buttons[0].says).ok
+    house.round()
+    assert house.lease("5").slots == ("T4-4",), "what is said to work does"
+    told = text_of(house.say("ada", "why"))
+    assert "This goes past U3CAROL, who waits for 2 cards: so it ends " in told and ", and is out again 17 17:" in told
+
+
+def test_a_list_says_in_a_few_words_why_somebody_waits_although_enough_is_there(house: House) -> None:
+    behind_carol(house)
+    few = "2. U1ADA · 1 T4 for vm-python"
+    for who, said in (("ada", "queue"), ("bob", "status"), ("ada", "mine")):
+        lines = [x for x in text_of(house.say(who, said)).splitlines() if "would not be back in time for U3CAROL" in x]
+        assert lines and (few in lines[0] or "#5 1 T4 for vm-python" in lines[0]), said
+    house.clock.forward(seconds=30)
+    house.round()
+    board = next(text_of(r) for to, r in reversed(list(house.voice.standing.values())) if "In line" in text_of(r))
+    assert few in board and "would not be back in time for U3CAROL" in board
+    assert "would not be back in time" not in text_of(house.say("carol", "mine")), "she waits for too little"

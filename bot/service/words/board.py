@@ -35,10 +35,10 @@ from bot.domain.model import (
 from bot.domain.moves import sits
 from bot.domain.outcoming import OVER, out_by, restart_of
 from bot.domain.policy import Policy
+from bot.domain.promises import likely_by
 from bot.domain.queue import line
 from bot.domain.sight import Sight
 from bot.domain.slots import has_kind, parts, size_of
-from bot.domain.promises import likely_by
 from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words.common import (
     HELP,
@@ -72,9 +72,14 @@ from bot.service.words.common import (
 from bot.service.words.kinds import attributive, cards_words, cut_words
 from bot.service.words.levels import BY_HAND, off_when
 from bot.service.words.order import tags
+from bot.service.words.why_short import short_words
 
 if TYPE_CHECKING:
+    from bot.domain.planner import Left
     from bot.domain.promises import Promise
+
+NOTHING_LEFT: Mapping[int, Left] = {}
+"""Nothing was asked of the decision."""
 
 CARDS_SHOWN = 12
 """Up to this many cards have a line each; beyond it each host has one."""
@@ -249,15 +254,20 @@ ORDER = (
 
 
 def board(
-    books: Books, seen: Seen | None, now: datetime, policy: Policy, promises: Mapping[int, Promise] = NO_PROMISES
+    books: Books,
+    seen: Seen | None,
+    now: datetime,
+    policy: Policy,
+    promises: Mapping[int, Promise] = NO_PROMISES,
+    left: Mapping[int, Left] = NOTHING_LEFT,
 ) -> Reply:
-    """The one living message of the channel. ``seen``: the last look; None: there was none yet."""
+    """The one living message of the channel. ``seen``: the last look; None: there was none yet. ``left``: what a round finds of those who wait."""
     view = View(books, seen, now)
     return say(
         head("Paused · " if books.paused else "", summary(view)),
         paused_line(books),
         *card_lines(view, policy),
-        *line_lines(books, now, promises),
+        *line_lines(books, now, promises, left),
         as_of_line(view),
         buttons=(request_button(books, seen, now), MINE, WHY if line(books) else HELP),
     )
@@ -602,8 +612,10 @@ def restart_tail(books: Books, lease: Lease, now: datetime, policy: Policy) -> l
     return [", restarts ", soonest_words(agreed, now, machine, policy, words)]
 
 
-def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> list[LineOf]:
-    """Who is in line, with likely times as far as they are known."""
+def line_lines(
+    books: Books, now: datetime, promises: Mapping[int, Promise], left: Mapping[int, Left] = NOTHING_LEFT
+) -> list[LineOf]:
+    """Who is in line, with likely times as far as they are known, and what stands in the way where enough is there (``left``)."""
     waiting = line(books)
     if not waiting:
         return []
@@ -615,6 +627,7 @@ def line_lines(books: Books, now: datetime, promises: Mapping[int, Promise]) -> 
                 Name(request.person),
                 f" · {wanted(request)} for {machine_word(books, request.machine)}",
                 stand_tail(request, now, promises),
+                short_words(books.requests, request, left.get(request.number)),
             )
         )
     if len(waiting) > WAITING_SHOWN:

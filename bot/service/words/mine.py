@@ -61,6 +61,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.order import rule_line
 from bot.service.words.seen_inside import doing_tail
+from bot.service.words.why_short import short_words
 
 
 def status(scene: Scene, person: PersonId) -> Reply:
@@ -71,7 +72,7 @@ def status(scene: Scene, person: PersonId) -> Reply:
         head(_you(scene, person), " ", summary(view), "."),
         paused_line(scene.books),
         *card_lines(view, scene.policy),
-        *line_lines(scene.books, scene.now, scene.promises),
+        *line_lines(scene.books, scene.now, scene.promises, scene.left),
         ln(Bold("You")) if own else None,
         *own,
         as_of_line(view),
@@ -100,8 +101,8 @@ def mine(scene: Scene, person: PersonId) -> Reply:
             "No machine of yours is known to me; an admin can add it: ", command(scene.policy, "machine add NAME"), "."
         ),
         _gone_line(scene, gone),
-        buttons=(
         interest_line(scene, interests_of(scene.books, person)),
+        buttons=(
             *_own_buttons(scene, person),
             request_button(scene.books, scene.seen, scene.now),
             QUEUE,
@@ -167,6 +168,7 @@ def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
                 f" {wanted(request)} for {vm}, asked ",
                 When(request.asked),
                 stand_tail(request, scene.now, scene.promises),
+                short_words(scene.books.requests, request, scene.left.get(request.number)),
             )
         )
     return lines
@@ -226,7 +228,7 @@ def queue(scene: Scene) -> Reply:
     first = waiting[0]
     return say(
         head(f"{count_of(len(waiting), 'request')} in line, first: ", Name(first.person), f" for {wanted(first)}."),
-        *line_lines(scene.books, scene.now, scene.promises)[1:],
+        *line_lines(scene.books, scene.now, scene.promises, scene.left)[1:],
         ln("In no line any more: ", coming, ".") if coming else None,
         rule_line(waiting),
         buttons=(WHY, MINE, request),
