@@ -62,7 +62,7 @@ def run(ctx: Context) -> Reply:
         before=heard.before,
     )
     try:
-        asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy)
+        asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy, ctx.zone_of)
     except TooLong as no:
         no.facts["said"] = heard.length_said
         raise

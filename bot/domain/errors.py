@@ -133,7 +133,7 @@ class Promised(Refusal):
 
 class PromisedBy(Refusal):
     """It would make somebody wait for longer than they were told; facts: number (label), who (waits), when (the latest time that they were told),
-    end (of what is lent, as it stays), works (a command with a time that would work)."""
+    end (of what is lent, as it stays), works (a command with a time that would work); or what: line (it waits itself), back (it was given back)."""
 
 
 class AdminsOnly(Refusal):

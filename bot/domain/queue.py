@@ -6,7 +6,7 @@ Called by commands (a person asks or leaves) and by the planner (the order). A r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from bot.domain import admit, hours, order, windows
 from bot.domain.draft import Draft
-from bot.domain.errors import Already, BadCount, NotYours, OverCap, TooMany, UnknownKind
+from bot.domain.errors import Already, BadCount, NotYours, OverCap, PromisedBy, TooMany, UnknownKind
 from bot.domain.lifecycle import On, step
 from bot.domain.model import (
     Card,
@@ -115,9 +115,16 @@ def pick_kind(books: Places, wanted: str | None, count: int) -> str:
     return kind
 
 
-def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Request:
+def request(
+    draft: Draft,
+    person: Person,
+    wanted: Wanted,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str] | None = None,
+) -> Request:
     """Ask for devices. Said again for the same machine and kind, it changes the waiting request.
 
+    :param zone_of: somebody's zone; None: that of the site
     :raises Refusal: what stands in the way, and what would work
     """
     if wanted.count < 1:
@@ -132,7 +139,7 @@ def request(draft: Draft, person: Person, wanted: Wanted, policy: Policy) -> Req
     admit.length(draft, wanted, policy, waiting or stranded, contended=contended(draft, kind, wanted.machine))
     admit.words(draft, person, wanted, policy, waiting or stranded)
     if waiting is not None:
-        return _again(draft, person, waiting, wanted, policy)
+        return _again(draft, person, waiting, wanted, policy, zone_of or (lambda _: policy.zone))
     if stranded is not None:
         return _elsewhere(draft, person, stranded, machine, wanted, policy)
     if len(mine) >= policy.queued_a_person:
@@ -218,7 +225,14 @@ def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wan
     return moved
 
 
-def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy) -> Request:
+def _again(
+    draft: Draft,
+    person: Person,
+    old: Request,
+    wanted: Wanted,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str],
+) -> Request:
     """The same asked again: `until`, `restart` and fewer cards change the waiting request at its place; nothing new, or more, is refused."""
     changed = replace(old)
     offered = old.state is not RequestState.QUEUED
@@ -238,6 +252,9 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
         changed = wake(changed)
     if changed == old and wanted.window is None:
         raise Already(number=old.number, count=old.count, kind=old.kind)
+    if (changed.terms.length, changed.start) != (old.terms.length, old.start):
+        # Who asks urgently goes before others by a rule; how long, and from when, is no reason to make them wait.
+        _keep_promises(draft, old, replace(changed, shifts=old.shifts), policy, zone_of)
     if wanted.window is not None:
         windows.agree(draft, draft.machines[old.machine], person, wanted.window, policy, label=str(old.number))
         changed = wake(changed)
@@ -253,6 +270,17 @@ def _again(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: P
         "before": changed.before,
     }
     return step(draft, old, On.CHANGED, by=person.id, why=_what_changed(old, changed), **fields)
+
+
+def _keep_promises(
+    draft: Draft, old: Request, changed: Request, policy: Policy, zone_of: Callable[[PersonId], str]
+) -> None:
+    """Refuse a change with which somebody behind would wait longer than they were told."""
+    from bot.domain.promises import Bound  # which plays the line, and so stands on this file
+
+    first = Bound(draft, old, policy, zone_of).moved(changed)
+    if first is not None and first.promised is not None:
+        raise PromisedBy(number=str(old.number), who=first.person, when=first.promised.latest, what="line")
 
 
 def _said(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy, terms: Terms) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from bot.domain import hours
 from bot.domain.attention import TO_ANSWER, awake, put_away, spent
 from bot.domain.draft import Draft
+from bot.domain.frees import TAKEN
 from bot.domain.idle.clocks import busy_within, whole
 from bot.domain.idle.common import (
-    TAKEN,
     Waiting,
     askable,
     audience,

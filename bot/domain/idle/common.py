@@ -26,9 +26,6 @@ WATCHED = frozenset({LeaseState.ACTIVE, LeaseState.RETURNING})
 BACK = "back"
 """A number of the books: when the bot came back from its last outage, in Unix seconds."""
 
-TAKEN = "it did nothing, and somebody waits"
-"""The reason of a lease that is taken back under its terms."""
-
 
 def belongs(watch: Watch, lease: Lease) -> bool:
     """Whether clocks are those of a lease, or of a part of it: they began with it."""

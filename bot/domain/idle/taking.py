@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from bot.domain import windows
 from bot.domain.draft import Draft
+from bot.domain.frees import TAKEN
 from bot.domain.idle.clocks import busy_within, unknown_for
 from bot.domain.idle.common import (
     BACK,
-    TAKEN,
     askable,
     audience,
     first_waiter,

@@ -319,7 +319,7 @@ def keep(
         kept = replace(lease, state=LeaseState.ACTIVE, reason="", over_time=False)
         first = Bound(draft, lease, policy, zone_of or (lambda _: policy.zone)).moved(kept)
         if first is not None and first.promised is not None:
-            raise PromisedBy(number=lease.label, who=first.person, when=first.promised.latest, end=None, works="")
+            raise PromisedBy(number=lease.label, who=first.person, when=first.promised.latest, what="back")
     _tell_holder(draft, lease, by, "kept")
     unagree(draft, lease)
     return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)

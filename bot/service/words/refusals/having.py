@@ -203,10 +203,14 @@ def promised_by(f: Facts, policy: Policy) -> Reply:
             ", and that would be later then.",
         ),
         ln("What works: ", command(policy, works), ".") if works else None,
-        ln("Yours stays until ", end, ".") if end else ln("So it goes back as agreed."),
+        ln("Yours stays until ", end, ".") if end else ln(STAYS.get(f.text("what"), "")),
         NOTHING,
         buttons=(button("Until then", works) if works else None, MINE),
     )
+
+
+STAYS = {"line": "Your request waits as it was.", "back": "So it goes back as agreed."}
+"""What holds where somebody would wait longer."""
 
 
 def promised(f: Facts, policy: Policy) -> Reply:
