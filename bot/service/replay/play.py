@@ -119,9 +119,9 @@ class Play:
         if opens > now:
             if self._line:
                 self._look(opens)
-        elif self._free and self._line:
-            for ask in self._turns(now, self._free, self._held.values()):
-                self._turn(ask, now)
+        else:
+            while self._free and self._line and self._give(now):
+                pass  # as in the next round: what was just given counts as when it is due
         if self._wanted > self._free:
             if self._rules.ends:
                 self._end(now)
@@ -132,6 +132,13 @@ class Play:
                 held.warned = math.inf
 
     # ---- turns
+
+    def _give(self, now: float) -> bool:
+        """Whether anybody had a turn."""
+        given = self._turns(now, self._free, self._held.values())
+        for ask in given:
+            self._turn(ask, now)
+        return bool(given)
 
     def _turns(self, now: float, free: int, held: Iterable[Held]) -> list[Ask]:
         """Whose turn it is, in order, if so many cards are free and others are held."""
