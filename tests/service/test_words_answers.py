@@ -283,7 +283,7 @@ def test_why_of_a_free_a_resting_and_a_foreign_card() -> None:
 
 
 def test_why_without_anything_says_the_rule() -> None:
-    assert "first come, first served" in w.text(words.why(w.scene(), w.BOB, None))
+    assert "First come, first served" in w.text(words.why(w.scene(), w.BOB, None))
 
 
 # ---- restarts ------------------------------------------------------------------------------------------------------

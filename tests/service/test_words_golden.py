@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import OverCap, TooMany
-from bot.domain.inside import Nudge, Verdict
-from bot.domain.model import Hold, MoveState, Step, Turn
+from bot.domain.inside import Nudge
+from bot.domain.inside import Verdict as Busy
+from bot.domain.model import Hold, Length, MoveState, Request, Step, Turn
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.rules import Instead, Rule, Verdict
+from bot.domain.waiting import Shift, ShiftWhy
 from bot.service import words
 from bot.service.ports import Reply
 from tests.service import words_cases as w
@@ -67,7 +70,7 @@ TWO = w.lease(
     guest_lines=("GPU 0: Tesla T4 (UUID: GPU-5f3c)", "GPU 1: Tesla T4 (UUID: GPU-77aa)"),
 )  # fmt: skip
 CLOCKS = (
-    w.watch("T4-1", verdict=Verdict.BUSY, busy_since=w.NOW - 3 * w.H),
+    w.watch("T4-1", verdict=Busy.BUSY, busy_since=w.NOW - 3 * w.H),
     w.watch("T4-2", quiet_s=6480.0, quarters=w.quarters("89789789110..000")),
 )
 
@@ -78,6 +81,20 @@ def quiet(nudge: Nudge, *there: object, **facts: object) -> Reply:
         "until": w.NOW + w.H, "zone": w.BERLIN, "inside": w.reading(w.device("T4-1"), w.device("T4-2")),
     }  # fmt: skip
     return told(NewsKind.NUDGE, w.ADA.id, w.request(), *CLOCKS, *there, **{**given, **facts})
+
+
+FOUR = w.request(13, w.CAROL, w.TRAIN, count=4, asked=w.NOW - 3 * w.H)
+LENT = (w.lease(slots=("T4-1", "T4-2")), w.lease("8", w.CAROL, w.TRAIN, ("T4-3",)))
+THURSDAY = w.NOW + timedelta(days=2)
+
+
+def why(request: Request, *there: object, instead: Instead | None = None, **facts: object) -> Reply:
+    """The answer to bob's ``why``, when the decision says so of his request."""
+    verdict = Verdict(request.number, False, **facts)  # type: ignore[arg-type]
+    scene = replace(
+        w.scene(request, *there), verdicts={request.number: verdict}, instead={request.number: instead or Instead()}
+    )
+    return words.why(scene, w.BOB, request)
 
 
 MESSAGES: dict[str, Callable[[], Reply]] = {
@@ -119,6 +136,18 @@ MESSAGES: dict[str, Callable[[], Reply]] = {
     "20-token": lambda: words.machine_token(w.scene(), w.R, "shown-once"),
     "21-why-of-a-card": lambda: words.why(w.scene(TWO, *CLOCKS), w.ADA, TWO),
     "22-evidence": lambda: told(NewsKind.NUDGE_EVIDENCE, ADMINS, counts=(("would nudge", 12), ("days", 5))),
+    "23-why-not-past": lambda: why(
+        w.request(asked=w.NOW - w.H, terms=w.Terms(Length(lasting=timedelta(days=3)))), FOUR, *LENT, rules=frozenset({Rule.PASSING, Rule.ORDER}),
+        ahead=(13,), passed=13, start=THURSDAY, back=THURSDAY + timedelta(days=2), free=1, instead=Instead(lasting=20 * w.H),
+    ),
+    "24-why-over-the-share": lambda: why(
+        w.request(), w.request(13, w.CAROL, w.TRAIN), w.lease("9", w.BOB, w.R, ("T4-3", "T4-4")), rules=frozenset({Rule.CAP}), most=2, has=2,
+        free=1, instead=Instead(spare=True),
+    ),
+    "25-why-urgent-before": lambda: why(
+        w.request(), w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - w.H, shifts=(Shift(ShiftWhy.URGENT, -24 * w.H),)),
+        w.lease(slots=("T4-1", "T4-2", "T4-3", "T4-4")), rules=frozenset({Rule.LENT}), who=(w.ADA.id,), ahead=(13,),
+    ),
     "15-window-agreed": lambda: words.agreed(w.scene(w.RESERVED), w.agreement(label="12")),
 }  # fmt: skip
 

@@ -34,6 +34,7 @@ from bot.service.words.common import (
     slots_of,
     wanted,
 )
+from bot.service.words.order import rule_line
 from bot.service.words.why_card import of_card
 from bot.service.words.why_lease import OPEN, lent
 from bot.service.words.why_place import in_line
@@ -104,7 +105,8 @@ def _why(scene: Scene, person: Person, thing: Request | Lease | Card | None, car
     )
     return say(
         head("You wait for nothing and have no card."),
-        ln("The order is first come, first served; all cards of a request together, and nobody passes."),
+        rule_line(waiting),
+        ln("Past whoever waits for several goes only who is surely back before their turn."),
         order,
         buttons=(request_button(scene.books, scene.seen, scene.now), QUEUE),
     )
