@@ -1,0 +1,240 @@
+"""What people were told of their waiting time: written as it was read, told anew only when the latest time moves, kept against what others wish,
+and scored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain import leases, promises
+from bot.domain.errors import PromisedBy
+from bot.domain.model import AsideWhy, Job, LeaseState, Length, Request, RequestState
+from bot.domain.news import NewsKind
+from bot.domain.policy import Policy
+from bot.domain.pool import set_aside
+from bot.domain.promises import score, score_words
+from bot.domain.sight import Sight
+from bot.domain.times import read_length
+from bot.domain.waiting import Promised
+from tests.domain.world import MONDAY_10, ZONE, World
+
+MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+ALL = ("T4-1", "T4-2", "T4-3", "T4-4")
+
+
+def ask(world: World, who: str, vm: str, count: int = 1, window: str | None = "any time today", length: str = "", **more: object) -> Request:  # fmt: skip
+    """Ask, and be told."""
+    request = world.request(who, vm, count, window, length, **more)
+    return tell(world, request.number)
+
+
+def tell(world: World, number: int) -> Request:
+    sight = Sight(world.books, world.look(), {})
+    said = promises.promise(world.books, world.req(number), world.now, world.policy, lambda _: ZONE, sight)
+    return world.do(lambda d: promises.tell(d, d.requests[number], said))
+
+
+def ledger(world: World, what: str) -> list[str]:
+    return [x.why for x in world.lines if x.what == f"request.{what}"]
+
+
+def busy(length: str = "for 10h", policy: Policy | None = None) -> World:
+    """Ada has all four cards."""
+    world = World(policy=policy)
+    world.give("vm-python", ALL, length)
+    return world
+
+
+# ---- told ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_told_is_written_as_it_is_shown_once() -> None:
+    world = busy()
+    request = ask(world, "bob", "vm-r")
+    said = request.promised
+    assert said is not None and said.likely is not None and said.latest is not None
+    assert said.likely.minute % 5 == said.likely.second == said.latest.second == 0 and said.at == world.now
+    assert said.because == "own_end" and len(ledger(world, "promised")) == 1
+    assert tell(world, request.number).promised is said, "what is read again was told before"
+    assert len(ledger(world, "promised")) == 1
+
+
+def test_nothing_is_told_anew_while_nothing_moves() -> None:
+    world = busy("for 3h")
+    first = ask(world, "bob", "vm-r").promised
+    ask(world, "carol", "vm-train")
+    world.agree("ada", "vm-python", "any time today")
+    world.pass_time(2 * HOUR, MIN)
+    assert not world.told(NewsKind.WAIT_MOVED)
+    assert world.req(2).promised == first
+
+
+@pytest.mark.parametrize("urgent", [True, False])
+def test_somebody_urgent_goes_before_and_the_others_are_told_anew(urgent: bool) -> None:
+    world = busy(policy=Policy(level="act", pool_share=1.0))
+    number = ask(world, "bob", "vm-r").number
+    first = world.req(number).promised
+    world.pass_time(MIN, MIN)
+    world.request("carol", "vm-train", 4, "any time today", "for 3d", urgent=urgent, because="a deadline")
+    world.pass_time(5 * MIN, MIN)
+    told, now = world.told(NewsKind.WAIT_MOVED, "bob"), world.req(number).promised
+    assert first is not None and first.latest is not None and now is not None and now.latest is not None
+    if not urgent:
+        assert not told and now == first
+        return
+    assert [(n.reason, n.who, n.until, n.key) for n in told] == [("urgent", "carol", first.latest, f"wait:{number}")]
+    assert now.latest > first.latest and told[0].request is not None and told[0].request.promised == now
+    assert len(ledger(world, "promised")) == 2
+
+
+def test_a_card_that_an_admin_takes_out_is_told_with_who_did_it() -> None:
+    world = busy()
+    number = ask(world, "bob", "vm-r", 2).number
+    world.pass_time(MIN, MIN)
+    world.do(lambda d: set_aside(d, d.cards["T4-1"], AsideWhy.DRAINED, "hot", "dana"))
+    world.pass_time(MIN)
+    assert not world.told(NewsKind.WAIT_MOVED), "three are enough for two"
+    for slot in ("T4-2", "T4-3"):
+        world.do(lambda d, s=slot: set_aside(d, d.cards[s], AsideWhy.DRAINED, "hot", "dana"))
+    world.pass_time(5 * MIN, MIN)
+    told = world.told(NewsKind.WAIT_MOVED, "bob")
+    assert [(n.reason, n.who, n.slots) for n in told] == [("drained", "dana", ("T4-1", "T4-2", "T4-3"))]
+    said = world.req(number).promised
+    assert said is not None and (said.likely, said.latest, said.because) == (None, None, "aside")
+
+
+def test_who_passes_has_no_promise_until_they_are_told_anew() -> None:
+    from bot.domain import planner
+
+    world = World()
+    number = ask(world, "bob", "vm-r", window="ask me first").number
+    world.round()
+    assert world.req(number).state is RequestState.OFFERED and world.req(number).promised is not None
+    world.do(lambda d: planner.pass_(d, world.sight(), d.requests[number], world.people["bob"], world.policy))
+    world.round()
+    assert world.req(number).promised is None and ledger(world, "promise_over")
+
+
+# ---- scored -------------------------------------------------------------------------------------------------------
+
+
+def test_when_it_comes_it_is_scored_once() -> None:
+    world = World()
+    number = ask(world, "bob", "vm-r", window="now").number
+    world.until(lambda: world.books.leases.get(str(number)) and world.lease(number).active_since, 2 * HOUR)
+    request = world.req(number)
+    assert request.served == world.lease(number).active_since
+    found = score(request)
+    assert found is not None and found.kept and found.before is not None and found.late is not None
+    assert ledger(world, "scored") == [score_words(found)] and "latest kept, " in score_words(found)
+    world.pass_time(10 * MIN, MIN)
+    assert len(ledger(world, "scored")) == 1
+
+
+SOME = st.one_of(st.none(), st.integers(-3000, 3000).map(lambda m: MONDAY_10 + m * MIN))
+
+
+@given(SOME, SOME, SOME)
+def test_scores_add_up(likely: datetime | None, latest: datetime | None, served: datetime | None) -> None:
+    request = Request(
+        1, "bob", "T4", 1, "uuid-vm-r", MONDAY_10, promised=Promised(MONDAY_10, likely, latest), served=served
+    )
+    found = score(request)
+    if served is None or (likely is None and latest is None):
+        assert found is None
+        return
+    assert found is not None and found.kept == (None if latest is None else served <= latest)
+    if latest is not None and likely is not None and found.before is not None and found.late is not None:
+        assert found.before + found.late == latest - likely
+    words = score_words(found)
+    assert ("latest kept" in words) == bool(found.kept) and ("missed" in words) == (found.kept is False)
+    assert ("likely" in words) == (likely is not None)
+
+
+def test_what_was_never_promised_or_never_came_has_no_score() -> None:
+    request = Request(1, "bob", "T4", 1, "uuid-vm-r", MONDAY_10)
+    assert score(request) is None and score(replace(request, served=MONDAY_10)) is None
+
+
+# ---- kept against what others wish --------------------------------------------------------------------------------
+
+
+def longer(world: World, label: str, length: str) -> None:
+    wanted = read_length(length, world.now, ZONE, world.policy)
+    world.do(lambda d: leases.extend(d, d.leases[label], wanted, world.people["ada"], world.policy, lambda _: ZONE))
+
+
+def test_a_longer_time_that_was_counted_on_moves_nobody() -> None:
+    world = busy()
+    first = ask(world, "bob", "vm-r").promised
+    longer(world, "1", "24h")
+    world.pass_time(2 * MIN, MIN)
+    assert not world.told(NewsKind.WAIT_MOVED) and world.req(2).promised == first
+
+
+def late(world: World) -> int:
+    """Ada's work runs on past the end of her time, and Bob, who was told a time, waits for its end."""
+    world.vms["vm-python"].jobs = (Job("ada", "train.py", world.now, True),)
+    number = ask(world, "bob", "vm-r").number
+    world.pass_time(22 * HOUR, HOUR)
+    assert world.lease("1").state is LeaseState.ACTIVE and world.now > MONDAY_10 + 20 * HOUR
+    return number
+
+
+def test_an_end_past_what_somebody_was_told_is_refused_with_one_that_works() -> None:
+    world = busy("for 2h")
+    number = late(world)
+    said = world.req(number).promised
+    assert said is not None
+    with pytest.raises(PromisedBy) as no:
+        longer(world, "1", "24h")
+    assert (no.value.facts["who"], no.value.facts["when"]) == ("bob", said.latest)
+    works = str(no.value.facts["works"]).removeprefix("extend #1 ")
+    longer(world, "1", works)
+    end = world.lease("1").end
+    assert end is not None and end > world.now
+    world.pass_time(2 * MIN, MIN)
+    assert not world.told(NewsKind.WAIT_MOVED) and world.req(number).promised == said
+
+
+def test_without_that_refusal_the_promise_would_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = busy("for 2h")
+    number = late(world)
+    said = world.req(number).promised
+    monkeypatch.setattr(promises.Bound, "moved", lambda *_: None)
+    longer(world, "1", "24h")
+    world.pass_time(2 * MIN, MIN)
+    assert [(n.reason, n.who) for n in world.told(NewsKind.WAIT_MOVED, "bob")] == [("lease", "ada")]
+    assert said is not None and world.req(number).promised != said
+
+
+def test_what_was_given_back_since_is_not_kept_by_its_holder() -> None:
+    """Carol was told that it is on its way; Bob, who was told before it was given back, loses nothing."""
+    world = busy("for 3d")
+    bob = ask(world, "bob", "vm-r").number
+    world.release("ada", "1", None, "ask me first")
+    world.pass_time(MIN, MIN)
+    kept = world.do(lambda d: leases.keep(d, d.leases["1"], "ada", world.policy, lambda _: ZONE))
+    assert kept.state is LeaseState.ACTIVE and not world.told(NewsKind.WAIT_MOVED)
+    world.release("ada", "1", None, "ask me first")
+    world.pass_time(MIN, MIN)
+    said = ask(world, "carol", "vm-train").promised
+    with pytest.raises(PromisedBy) as no:
+        world.do(lambda d: leases.keep(d, d.leases["1"], "ada", world.policy, lambda _: ZONE))
+    assert said is not None and (no.value.facts["who"], no.value.facts["when"]) == ("carol", said.latest)
+    assert world.req(bob).promised is not None
+
+
+def test_who_waits_does_not_make_those_behind_wait_longer_by_wanting_it_longer() -> None:
+    world = busy(policy=Policy(level="act", pool_share=1.0))
+    ask(world, "bob", "vm-r", 2, length="for 4h")
+    said = ask(world, "carol", "vm-train", 3).promised
+    with pytest.raises(PromisedBy) as no:
+        world.request("bob", "vm-r", 2, None, "for 6d")
+    assert said is not None and (no.value.facts["who"], no.value.facts["when"]) == ("carol", said.latest)
+    world.request("bob", "vm-r", 2, None, "for 2h")
+    assert world.req(2).terms.length == Length(lasting=2 * HOUR)
