@@ -158,10 +158,19 @@ def _machine_ahead(machine: Machine, now: datetime) -> bool:
     return any(no.said is not None and no.said > now for no in machine.not_nows) if machine.not_nows else False
 
 
+def _agreement_ahead(agreement: Agreement, now: datetime) -> bool:
+    """Whether any stamp of an agreement may lie in the future: its window counts as one only if it began when it was said, or later by itself."""
+    window = agreement.window
+    if agreement.made > now:
+        return True
+    return window is not None and window.start > now and (agreement.now or agreement.when_done)
+
+
 GLANCES: dict[type, Callable[[Any, datetime], bool]] = {
     Watch: _watch_ahead,
     Request: _request_ahead,
     Machine: _machine_ahead,
+    Agreement: _agreement_ahead,
 }
 """Of these there are many: nearly always a glance is enough, which finds every stamp that lies in the future."""
 
@@ -259,15 +268,6 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
     return replace(value, **found)
 
 
-def _of_move(move: Move, agreement: Agreement | None, to: At) -> dict[str, Any]:
-    """What of a move goes along besides its own stamps."""
-    found: dict[str, Any] = {
-        "steps": tuple(replace(s, at=to(s.at), since=to(s.since) if s.since else None) for s in move.steps)
-    }
-    if move.call is not None:
-        found["call"] = _call(move.call, to)
-    if agreement is not None and move.window is not None:
-        found["window"] = _window(agreement, move.window, to)
 def _of_lease(lease: Lease, to: At) -> dict[str, Any]:
     """When its holder was asked something."""
     found: dict[str, Any] = {}
@@ -284,6 +284,15 @@ def _of_lease(lease: Lease, to: At) -> dict[str, Any]:
     return found
 
 
+def _of_move(move: Move, agreement: Agreement | None, to: At) -> dict[str, Any]:
+    """What of a move goes along besides its own stamps."""
+    found: dict[str, Any] = {
+        "steps": tuple(replace(s, at=to(s.at), since=to(s.since) if s.since else None) for s in move.steps)
+    }
+    if move.call is not None:
+        found["call"] = _call(move.call, to)
+    if agreement is not None and move.window is not None:
+        found["window"] = _window(agreement, move.window, to)
     return found
 
 

@@ -288,7 +288,8 @@ class Request:
     passing: Passing | None = None  # only while offered: it would go past others
     served: datetime | None = None  # when its devices were first seen working: scores what was promised
 
-    @cached_property
+    # Not kept: a frozen value with anything beside its fields takes twice as long to be read, and there may be thousands of them.
+    @property
     def arrival(self) -> datetime:
         """Its place in line: the virtual arrival."""
         return self.asked + sum((s.by for s in self.shifts), timedelta(0)) if self.shifts else self.asked
@@ -341,7 +342,9 @@ class Lease:
     )
     guest_seen: bool = False  # the guest said that it sees the devices
     over_time: bool = False  # end reached while nobody waited
-    wanted_since: datetime | None = None  # spare, and somebody else really waits since then: work that runs is waited for
+    wanted_since: datetime | None = (
+        None  # spare, and somebody else really waits since then: work that runs is waited for
+    )
     extended: int = 0  # how often it was extended while others waited
     missing: int = 0  # complete looks in a row in which a device of an active lease was not on its machine
     not_nows: int = 0  # how often "not now" was said to its return while others waited
@@ -354,11 +357,11 @@ class Lease:
         False  # taken over with many others: its holder, who agreed to nothing, is not asked about quiet devices
     )
     nudge: Nudge | None = None  # the last question about its quiet devices
+    inquiries: tuple[Inquiry, ...] = ()  # who asked for it: those that are open, and those of late
+    morning: Morning | None = None  # the last question at the beginning of a day
     seen_vcenter: datetime | None = None  # vCenter showed its devices bound to its machine
     seen_guest: datetime | None = None  # the guest saw them
     computed: datetime | None = None  # somebody's work computed on them
-    inquiries: tuple[Inquiry, ...] = ()  # who asked for it: those that are open, and those of late
-    morning: Morning | None = None  # the last question at the beginning of a day
     proven: datetime | None = None  # a check computed on them (`gpubot check`): that is nobody's work
     guest_lines: tuple[str, ...] = ()  # how the guest lists them, as `nvidia-smi -L`
     left: tuple[str, ...] = ()  # what the holder before left differently (ECC, MIG, memory), in words

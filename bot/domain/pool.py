@@ -192,9 +192,8 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     for host in sight.seen.hosts:
         kept |= _host(draft, sight, host, policy)
     renumbered.clear(draft, sight)
-    for machine in list(draft.machines.values()):
-        if not _as_before(machine, sight.machine(machine.uuid)):
-            _machine(draft, sight, machine)
+    for machine in [m for m in draft.machines.values() if not _as_before(m, sight)]:
+        _machine(draft, sight, machine)
     reseat(draft, Sight(draft, sight.seen, sight.readings))
     sight = Sight(
         draft, sight.seen, sight.readings
@@ -407,8 +406,9 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
                 _stranger(draft, sight, slot, machines)
 
 
-def _as_before(machine: Machine, seen: SeenMachine | None) -> bool:
+def _as_before(machine: Machine, sight: Sight) -> bool:
     """Whether a look says nothing new of a machine, as of nearly all in nearly every look."""
+    seen = sight.machine(machine.uuid)
     return (
         seen is not None
         and machine.name == seen.name

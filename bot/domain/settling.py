@@ -106,8 +106,8 @@ def _written_about(draft: Draft) -> Collection[Agreement]:
 
 def _drop(draft: Draft, agreement: Agreement) -> bool:
     """Whether a power cycle, or the loss of what it was for, has ended an agreement just now."""
-    mine = (m for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number)
-    if any(m.state is MoveState.DONE for m in mine):
+    mine = [m.state for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number]
+    if MoveState.DONE in mine:
         use(draft, agreement, "its power cycle is done")
     elif lost := _ground_lost(draft, agreement):
         step(draft, agreement, On.QUEUED_AGAIN, why=lost)

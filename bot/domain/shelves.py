@@ -118,7 +118,8 @@ class _By(Shelf):
     def over(self, sheet: Sheet) -> Self:
         """See ``Shelf``."""
         copy = object.__new__(type(self))
-        copy._sheet, copy._groups, copy._stale = sheet, self._groups.copy(), self._stale
+        copy._sheet, copy._stale = sheet, self._stale  # that first: another thread may be making it anew
+        copy._groups = self._groups.copy()
         return copy
 
     def follow(self, old: Any, new: Any) -> None:
@@ -129,11 +130,16 @@ class _By(Shelf):
         if old is None:
             group = by(new)
             self._groups[group] = (*self._groups.get(group, ()), new)
-        elif new is not None and by(old) == by(new):
+        elif new is None:
+            group, at = by(old), key(old)
+            self._groups[group] = tuple(x for x in self._groups[group] if key(x) != at)
+            if not self._groups[group]:
+                del self._groups[group]
+        elif by(old) == by(new):
             group, at = by(new), key(new)
             self._groups[group] = tuple(new if key(x) == at else x for x in self._groups[group])
         else:
-            self._stale = True  # it changed its group, or is gone: its place among the others is not known here
+            self._stale = True  # its place among those of its new group is not known here
 
     def of(self, group: Any) -> tuple[Any, ...]:
         """Those of which it says this, in the order of the books."""
@@ -209,7 +215,7 @@ class Line(Shelf):
     def over(self, sheet: Sheet) -> Self:
         """See ``Shelf``."""
         copy = object.__new__(type(self))
-        copy._sheet, copy._stale = sheet, self._stale
+        copy._sheet, copy._stale = sheet, self._stale  # that first, too
         copy._all, copy._on = self._all.copy(), {host: mine.copy() for host, mine in self._on.items()}
         return copy
 

@@ -49,7 +49,7 @@ def end(draft: Draft, lease: Lease, event: On, why: str, *, by: PersonId = BOT, 
     if lease.question is not None:
         lease = restart_over(draft, lease)
     _request_after(draft, lease, event, why, by, rest)
-    windows.drop_lost(draft)
+    windows.drop_lost(draft, lease.label)
     return lease
 
 

@@ -71,9 +71,6 @@ class Pool:
 
 def settle(draft: Draft, sight: Sight, pool: Pool, request: Request, machine: Machine, policy: Policy) -> None:
     """Notice that a queued request can be given nothing, let it rest when that lasts, and wake it when it can."""
-    if pool.serves(request, machine):
-        _over(draft, request)
-        return
     shut = sight.shut(machine)
     if shut is None:
         return  # nobody can tell: as it was

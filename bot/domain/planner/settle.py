@@ -40,8 +40,10 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
     _left(draft, people)
     pool = hindered.Pool(draft, sight)
     for request in line(draft):
-        person = people.get(request.person)
         machine = draft.machines.get(request.machine)
+        if machine is not None and not away and _only_waits(request, machine) and pool.serves(request, machine):
+            continue  # as nearly all, in nearly every round
+        person = people.get(request.person)
         if away:
             request = _later(draft, sight, request, person, policy, away)
         if machine is None or machine.gone or request.person not in machine.owners:
@@ -52,6 +54,17 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
             if request.rest is not None:
                 _settle_rest(draft, sight, request)
             hindered.settle(draft, sight, pool, draft.requests[request.number], machine, policy)
+
+
+def _only_waits(request: Request, machine: Machine) -> bool:
+    """Whether nothing is to be settled of one in line, as long as its host could serve it."""
+    return (
+        request.state is RequestState.QUEUED
+        and request.rest is None
+        and request.hindrance is None
+        and not machine.gone
+        and request.person in machine.owners
+    )
 
 
 def _later(

@@ -237,14 +237,33 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
         numbers=MappingProxyType({**b.numbers, **dict(changes.numbers)}),
         paused=b.paused if changes.paused is None else changes.paused,
     )
+    _take_over(b, books, changes, frozenset(kind for kind, values in new.items() if not _in_order(values, old[kind])))
     return Kept(kept.pulse + 1, books, kept.read_at, leaves_at)
+
+
+def _take_over(before: Books, books: Books, changes: Changes, sorted_anew: frozenset[type]) -> None:
+    """The shelves of the books before, with what was written: making all of them anew would cost more than the round that asks. Not those
+    of nouns that stand in another order now."""
+    taken = {k: shelf for k, shelf in before.shelves.copy().items() if sorted_anew.isdisjoint(shelf.follows)}
+    books.shelves.update({kind: shelf.over(books) for kind, shelf in taken.items()})
+    for value in (*changes.removed, *changes.puts):  # machines before requests, which are found by them
+        noun, key = type(value), key_of(value)
+        old, new = tables(before)[noun].get(key), tables(books)[noun].get(key)
+        if old is not new:
+            for shelf in books.shelves.values():
+                if noun in shelf.follows:
+                    shelf.follow(old, new)
 
 
 def _ordered(values: dict[Any, V], before: Mapping[Any, V]) -> Mapping[Any, V]:
     """By key, as the tables give them: no rule may depend on who wrote first."""
+    return MappingProxyType(values if _in_order(values, before) else dict(sorted(values.items())))
+
+
+def _in_order(values: dict[Any, V], before: Mapping[Any, V]) -> bool:
+    """Whether what is new stands behind all others."""
     added = [key for key in values if key not in before]
-    in_order = not added or (added == sorted(added) and (not before or next(reversed(before)) < added[0]))
-    return MappingProxyType(values if in_order else dict(sorted(values.items())))
+    return not added or (added == sorted(added) and (not before or next(reversed(before)) < added[0]))
 
 
 def _leaves_at(books: Books, now: datetime) -> datetime | None:

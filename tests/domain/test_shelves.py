@@ -1,0 +1,146 @@
+"""What is looked up on a shelf is what a walk over all values finds, in the same order, whatever was written before or after it was first
+asked for; so nothing that is kept with books or drafts can say something else than they do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.clockback import GLANCES, STAMPS, _stamps
+from bot.domain.draft import Draft
+from bot.domain.model import (
+    Agreement,
+    AgreementKind,
+    Books,
+    Hindrance,
+    Hold,
+    Machine,
+    NotNow,
+    Offer,
+    Request,
+    Rest,
+    RestWhy,
+    Turn,
+    Window,
+)
+from bot.domain.waiting import Promised
+from tests.domain.shelf_values import BEGUN, SHELVES, agree, machines, numbers, values
+from tests.domain.world import MONDAY_10
+
+HOUR = timedelta(hours=1)
+
+steps = st.lists(
+    st.one_of(
+        values,
+        st.sampled_from(SHELVES),
+        st.tuples(st.just("remove"), machines),
+        st.sampled_from(("scratch", "as_books")),
+    ),
+    max_size=25,
+)
+
+
+def books_of(written: list[Any]) -> Books:
+    """Books with some values."""
+    draft = Draft(Books(), MONDAY_10)
+    for value in (*BEGUN, *written):
+        draft.put(value)
+    return draft.as_books()
+
+
+@given(st.lists(values, max_size=12), steps)
+@settings(max_examples=150, deadline=None)
+def test_shelves_say_what_a_walk_over_all_values_says(written: list[Any], then: list[Any]) -> None:
+    draft = Draft(books_of(written), MONDAY_10)
+    for step in then:
+        match step:
+            case "scratch":
+                draft = draft.scratch()
+            case "as_books":
+                agree(draft.as_books())
+            case ("remove", uuid):
+                if uuid in draft.machines:
+                    draft.remove(draft.machines[uuid])
+            case type():
+                draft.kept(step)  # first asked for now: what was written so far is followed at once
+            case _:
+                draft.put(step)
+    before = draft.books
+    agree(draft)
+    agree(before)  # what a draft writes is nothing to the books that it began with
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("T4-1", "T4-2.1", "T4-2.2")), st.sampled_from(list(Turn)), numbers), max_size=20
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_holds_found_by_their_label_are_those_of_the_draft(given_: list[tuple[str, Turn, int]]) -> None:
+    draft = Draft(Books(holds=frozenset({Hold("T4-1", Turn.HAS, "1"), Hold("T4-2.1", Turn.NEXT, "2")})), MONDAY_10)
+    for slot, turn, number in given_:
+        stamp = draft.stamp
+        if draft.holder(slot, turn) is None:
+            draft.hold(slot, turn, str(number))
+            assert draft.stamp > stamp
+        else:
+            draft.free(str(number), (slot,) if number % 2 else None)
+        for n in range(7):
+            assert draft.held(str(n)) == tuple(
+                sorted((h for h in draft.holds if h.label == str(n)), key=lambda h: (h.slot, h.turn))
+            )
+
+
+soon = st.integers(-2, 2).map(lambda n: MONDAY_10 + n * HOUR)
+maybe = st.none() | soon
+windows = st.none() | soon.map(lambda at: Window(at, at + HOUR))
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_glance_finds_every_stamp_that_lies_in_the_future(data: st.DataObject) -> None:
+    draft = Draft(Books(), MONDAY_10)
+    request = Request(1, "ada", "T4", 1, "m1", data.draw(soon))
+    stamps = {name: data.draw(maybe) for name in STAMPS[Request] if name != "asked"}
+    rest, offer, why, told = (data.draw(maybe) for _ in range(4))
+    request = replace(
+        request,
+        **stamps,
+        rest=Rest(RestWhy.PASSED, rest, None) if rest else None,
+        offer=Offer(offer, MONDAY_10, None) if offer else None,
+        hindrance=Hindrance(why, "", MONDAY_10) if why else None,
+        promised=Promised(told, None, None) if told else None,
+    )
+    window = Window(MONDAY_10, MONDAY_10 + HOUR)
+    machine = Machine(
+        "m1", "x", "lab", ("ada",), not_nows=tuple(NotNow("ada", window, data.draw(maybe)) for _ in range(2))
+    )
+    agreement = Agreement(
+        1,
+        "m1",
+        "ada",
+        AgreementKind.NAMED,
+        data.draw(soon),
+        window=data.draw(windows),
+        now=data.draw(st.booleans()),
+        when_done=data.draw(st.booleans()),
+        after_blackout=data.draw(st.booleans()),
+    )
+    for value in (request, machine, agreement):
+        ahead = [at for at in _stamps(draft, value) if isinstance(at, datetime) and at > MONDAY_10]
+        assert GLANCES[type(value)](value, MONDAY_10) or not ahead
+    assert GLANCES[Request](request, MONDAY_10) == any(
+        at is not None and at > MONDAY_10 for at in _stamps(draft, request)
+    )
+
+
+def test_a_request_for_another_machine_stands_in_the_line_of_that_ones_host() -> None:
+    request = Request(1, "ada", "T4", 1, "m1", MONDAY_10)
+    draft = Draft(books_of([request]), MONDAY_10)
+    agree(draft)
+    draft.put(replace(request, machine="m2"))
+    agree(draft)
