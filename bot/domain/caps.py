@@ -63,6 +63,13 @@ class Caps:
         if whose.team:
             self._team_has[whose.team] += count
 
+    def within(self, request: Request, count: int) -> bool:
+        """Whether so many more devices are within the shares of who asks: nearly always they are, and nothing more need be reckoned."""
+        team = request.team
+        if self._has[request.person] + count > self.most:
+            return False
+        return not team or self._team_has[team] + count <= self._team_most
+
     def share(self, whose: Lease | Request) -> Share:
         """What the person of a request, or of a lease, may have and has."""
         team = whose.team

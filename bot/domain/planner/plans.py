@@ -54,7 +54,9 @@ class _Plan:
             return None
         usual = self._frees.usual(request.machine)
         earliest = self._draft.now if request.start is None else max(self._draft.now, request.start - usual)
-        start = max(earliest, *(heappop(dues) for _ in range(count)))
+        for _ in range(count):
+            start = heappop(dues)  # the last of them is the latest
+        start = max(earliest, start)
         out = self._end(request, start + usual) + self._policy.last_call + usual
         for _ in range(count):
             heappush(dues, out)
@@ -70,9 +72,12 @@ class _Plan:
 
     def _end(self, request: Request, begins: datetime) -> datetime:
         """``end_of``, with the usual end reckoned once a day and zone."""
+        length = request.terms.length
+        if length.lasting is not None:
+            return begins + length.lasting
         zone = self._zone(request.person)
-        if request.terms.length != USUAL:
-            return end_of(request.terms.length, begins, zone, self._policy)
+        if length.until is not None:
+            return end_of(length, begins, zone, self._policy)
         key = zone, hours.local(begins, zone).date()
         if key not in self._ends:
             self._ends[key] = end_of(USUAL, begins, zone, self._policy)

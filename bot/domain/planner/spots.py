@@ -71,10 +71,12 @@ def spots(draft: Draft, sight: Sight, request: Request, policy: Policy | None = 
 
 def best(draft: Draft, request: Request, found: Iterable[There]) -> list[Spot]:
     """Those of some slots that a request could be given, best first."""
-    mine = (_spot(slot, request) for slot in found)
+    mine = [spot for slot in found if (spot := _spot(slot, request))]
+    if len(mine) < 2:
+        return mine
     had = {slot for lease in leases_to(draft, request.person) for slot in lease.slots}
     # Among equals in the order in which their hosts fill them, which is that of ``open_of``.
-    return sorted((s for s in mine if s), key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
+    return sorted(mine, key=lambda s: (not s.here, s.turn is Turn.NEXT, s.slot not in had))
 
 
 def _spot(found: There, request: Request) -> Spot | None:
