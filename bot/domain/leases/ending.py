@@ -70,7 +70,7 @@ def _longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ..
     for word, length in USUAL:
         trial = draft.scratch()
         try:
-            extend(trial, trial.leases[lease.label], Length(lasting=length), person, ctx.policy)
+            extend(trial, trial.leases[lease.label], Length(lasting=length), person, ctx.policy, ctx.zone)
         except Refusal:
             found.append((word, 0))
         else:

@@ -233,7 +233,7 @@ def morning(t: Telling) -> Reply:
         else ""
     )
     return say(
-        head("Good morning. ", "Do you still need " if t.to_holder or t.public else "Is still needed: ", t.cards, f" in {t.vm}?"),
+        head("Good morning. ", "Do you" if t.to_holder or t.public else "Does anybody", " still need ", t.cards, f" in {t.vm}?"),
         ln(t.other, " has been waiting", for_one, _since(t.item.request), ".") if t.other_known else None,
         ln(have, _seen(t)),
         ln(_stays(t), ". Without an answer nothing changes, and I ask no more today."),
