@@ -24,13 +24,14 @@ class Worst:
         self._all = len(self._free)
         self._from = frees.now  # before that nobody behind is given anything
         self._floats: list[Request] = []
+        self._wanted: list[datetime] = []  # when what those want is free
 
     def turn(self, request: Request) -> datetime | None:
         """When it is the turn of a request that is next; None: it wants more than there is."""
         needs = 1 if request.partly else request.count
         if needs > self._all:
             return None
-        free, since = (self._free, self._from) if needs <= len(self._free) else self._after_floats()
+        free, since = (self._free, self._from) if needs <= len(self._free) else self._after_floats(request)
         return max(since, free[needs - 1], self.earliest(request))
 
     def earliest(self, request: Request) -> datetime:
@@ -47,7 +48,8 @@ class Worst:
             return
         brought = count > len(self._free)
         if brought:
-            self._free, self._from = self._after_floats()
+            self._free, self._from = self._after_floats(request)
+            self._wanted = []
         turn = max(self._from, self._free[count - 1], self.earliest(request))
         back = self._back(request, turn)
         del self._free[:count]
@@ -56,13 +58,17 @@ class Worst:
         if request.start is None:
             self._from = turn
         if brought:
-            del self._free[: sum(x.count for x in self._floats)]
+            self._set_apart(sum(x.count for x in self._floats))
 
     def float(self, request: Request) -> None:
         """It may take its turn at any time from now on."""
         if request.count <= self._all:
             self._floats.append(request)
-            del self._free[: request.count]
+            self._set_apart(request.count)
+
+    def _set_apart(self, count: int) -> None:
+        self._wanted += self._free[:count]
+        del self._free[:count]
 
     def _passed(self, request: Request) -> datetime:
         """From when on somebody who cannot be served holds up nobody any more."""
@@ -77,13 +83,11 @@ class Worst:
         answered = hours.add_working(turn + ROUND, frees.policy.accept_by, frees.zone_of(request.person), frees.policy)
         return frees.back(request.terms.length, frees.starts(answered), request.person)
 
-    def _after_floats(self) -> tuple[list[datetime], datetime]:
-        """Too little is left for who is next: what there is when all who float were served first, those together for whom there is enough."""
-        at, taken, backs = max([self._from, *self._free[-1:]]), 0, list[datetime]()
-        for request in self._floats:
-            if taken + request.count > self._all:
-                at, taken, backs = max(backs), 0, []
-            taken += request.count
-            backs.append(self._back(request, at))
-        at = max([at, *backs])
+    def _after_floats(self, request: Request) -> tuple[list[datetime], datetime]:
+        """Too little is left for a request that is next: what there is when all who float were served before it, each at the last moment, so one
+        after the other."""
+        begins = map(self.earliest, (request, *self._floats))
+        at = max([self._from, *begins, *self._free[-1:], *self._wanted])
+        for other in self._floats:
+            at = self._back(other, at)
         return [at] * self._all, at
