@@ -84,6 +84,11 @@ def test_what_a_guest_says_of_a_device_that_was_not_lent_counts_nowhere() -> Non
     assert report.sum(What.BUSY) == H == report.sum(*LENT)
 
 
+def test_a_device_was_not_measured_for_longer_than_it_was_lent() -> None:
+    report = told(leases=[lease(START + 30 * MIN, START + H)], hours=[hour(START, 3600.0, 1800.0)])
+    assert (report.sum(What.BUSY), report.sum(What.QUIET), report.sum(What.UNKNOWN)) == (15 * MIN, 15 * MIN, 0 * H)
+
+
 def test_an_hour_in_which_a_card_changes_hands_is_shared_by_time() -> None:
     first = lease(START, START + 15 * MIN)
     second = lease(START + 15 * MIN, START + H, "2", person="U2BOB")
