@@ -181,7 +181,7 @@ def moved(t: Telling) -> Reply:
         head("Your wait for ", what, " may be longer than I said."),
         ln(times, _moved_by(t), "."),
         ln("You keep your place."),
-        buttons=(button("Why?", f"why{t.ref}"), button("Leave the line", f"release{t.ref}")),
+        buttons=(button("Why?", f"why{t.ref}"), button("Leave the line", f"release{t.ref}")) if t.ref else (),
     )
 
 
