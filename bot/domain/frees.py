@@ -135,8 +135,9 @@ class Frees:
             return self._active(lease, lease.end, slot)
         end = self.kept_until(lease.kind, lease.terms.length, self.now + self.usual(lease.machine), lease.person)
         cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
-        start = lease.counts_from if lease.state is LeaseState.MOVING else lease.free_since or self.now
-        worst = self.back(lease.terms.length, self.starts(start), lease.person)
+        moves = lease.state is LeaseState.MOVING
+        begins = self.begun(lease.counts_from) if moves else self.starts(lease.free_since or self.now)
+        worst = self.back(lease.terms.length, begins, lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             end, worst = min(end, keeps.ends_by), max(self.now, keeps.back_by)
         return Free(self.out(lease.machine, end), worst, slot, cause, lease.person, end)
@@ -295,9 +296,13 @@ class Frees:
     # ---- the worst
 
     def starts(self, has: datetime) -> datetime:
-        """When the clock of one who has a device starts at worst: not put on for a day, repaired for an hour, left off."""
+        """When the clock of one who has a device starts at worst: not put on for a day."""
+        return self.begun(has + self.policy.reserved_free)
+
+    def begun(self, at: datetime) -> datetime:
+        """The same once the restart has begun that puts it on: repaired for an hour, left off."""
         p = self.policy
-        return has + p.reserved_free + p.late_off + p.repair + p.power_on_wait
+        return at + p.late_off + p.repair + p.power_on_wait
 
     def back(self, length: Length, start: datetime, person: PersonId) -> datetime:
         """When a device that is taken at ``start`` is back at worst."""

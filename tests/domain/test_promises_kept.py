@@ -6,6 +6,7 @@ Each has a fault planted into the rules that it finds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from random import Random
 
@@ -13,11 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain import hours, promises, queue
 from bot.domain.frees import Frees
-from bot.domain.model import Books, Length, Request, Terms
+from bot.domain.model import Books, LeaseState, Length, Request, RequestState, Terms
+from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from bot.domain.promises.worst import Worst
-from tests.domain.world import MONDAY_10
+from bot.domain.sight import Sight
+from bot.domain.waiting import Promised
+from tests.domain.test_promises import Slow
+from tests.domain.world import MONDAY_10, ZONE
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -151,3 +157,92 @@ def test_a_fault_in_the_worst_is_found(
 ) -> None:
     fault(monkeypatch)
     assert any(late_in(Numbers(seed)) for seed in range(3000))
+
+
+# ---- played worlds ------------------------------------------------------------------------------------------------
+
+WINDOWS = ("nights even if busy", None, "nights even if busy", "any time today")
+FORESEEN = frozenset({"urgent", "first", "again", "own"})
+"""What may move a latest time where machines shut down when asked and nothing breaks: each is somebody's word, or their silence."""
+
+
+class Played(Slow):
+    """People who are in no hurry, and ask for everything that can be asked: several, for later, urgently, partly, spare, past others."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.policy = replace(self.world.policy, pool_share=self.random.choice((0.5, 1.0)), queued_a_person=4)
+        self.world.policy = self.policy
+        self.told: dict[int, Promised] = {}
+        self.wrong = ""
+
+    def join(self) -> None:
+        """Somebody asks, and is told."""
+        chance, world = self.random, self.world
+        who, vm = chance.choice((("bob", "vm-r"), ("carol", "vm-train"), ("ada", "vm-python"), ("ada", "vm-python-2")))
+        start = world.now + chance.choice((6, 20, 70)) * HOUR if chance.random() < 0.25 else None
+        more = {"urgent": chance.random() < 0.15, "partly": chance.random() < 0.15, "spare": chance.random() < 0.1}
+        if more["urgent"]:
+            more["spare"] = False
+        length, count = chance.choice(("for 2h", "for 4h", "for 20h", "for 3d", "")), chance.choice((1, 1, 1, 2, 2, 3))
+
+        def ask() -> None:
+            number = world.request(
+                who, vm, count, chance.choice(WINDOWS), length, start=start, because="a deadline", **more
+            ).number
+            sight = Sight(world.books, world.look(), world.readings())
+            said = promises.promise(world.books, world.req(number), world.now, world.policy, lambda _: ZONE, sight)
+            world.do(lambda d: promises.tell(d, d.requests[number], said))
+            self.promised[number] = MONDAY_10 + 1000 * DAY  # the base class asks who answers at once
+
+        self.attempt(ask)
+
+    def play(self, days: int) -> str:
+        """Whose promise was broken, or moved by what nobody did; "" nobody's."""
+        world, end = self.world, self.world.now + days * DAY
+        joins = sorted(world.now + self.random.random() * days * DAY / 2 for _ in range(7))
+        while world.now < end and not self.wrong:
+            world.now += self.step()
+            world.round()
+            if joins and world.now >= joins[0]:
+                joins.pop(0)
+                self.join()
+            self.people()
+            self.check()
+        return self.wrong
+
+    def people(self) -> None:
+        """Who waits, answers what is asked of what they have themselves."""
+        super().people()
+        world = self.world
+        waits = {r.person for r in queue.line(world.books)}
+        for lease in list(world.books.leases.values()):
+            asked = lease.state is LeaseState.RETURNING and lease.question is not None and not lease.windowed
+            if asked and lease.person in waits and hours.is_working(world.now, ZONE, world.policy):
+                world.agree(lease.person, self.name(lease.machine), "now", lease.label)
+
+    def step(self) -> timedelta:
+        near = super().step()
+        offers = any(r.offer is not None for r in self.world.books.requests.values())
+        return near if near < 5 * MIN or offers else 20 * MIN
+
+    def check(self) -> None:
+        world = self.world
+        for news in world.told(NewsKind.WAIT_MOVED):
+            if news.reason not in FORESEEN:
+                self.wrong = f"#{news.request and news.request.number}: {news.reason} {news.who}"
+        for number in self.promised:
+            request = world.req(number)
+            said = request.promised
+            if said is None or said.latest is None:
+                continue
+            late = world.now if request.served is None else request.served
+            waits = request.state in (RequestState.QUEUED, RequestState.OFFERED, RequestState.LEASED)
+            if late > said.latest and (waits or request.served is not None):
+                self.wrong = self.wrong or f"#{number} was told {said} and {request.served or 'waits still'}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nobody_is_served_later_than_they_were_told(seed: int) -> None:
+    played = Played(seed)
+    assert not played.play(9), played.world.describe()

@@ -22,9 +22,9 @@ card that is lost, and those ahead who pass, say nothing or sleep when it is the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from bot.domain import blackouts, hours, windows
@@ -32,6 +32,7 @@ from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import ROUND, Free, Frees, by_time
 from bot.domain.model import (
+    Agreement,
     Books,
     Lease,
     LeaseState,
@@ -181,7 +182,7 @@ def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterat
 def _walk_worst(
     frees: Frees, waits: list[Request], free: list[Free], floats: Set[int]
 ) -> Iterator[tuple[int, datetime | None]]:
-    state = Worst(frees, (f.latest for f in free))
+    state = Worst(frees, (f.latest for f in free), {frees.zone_of(f.who) for f in free if f.who})
     for request in waits:
         yield request.number, state.turn(request)
         if request.number in floats:
@@ -267,20 +268,22 @@ class Play(Frees):
             return None
         return self._latest(request, max(turn, self._begins_at(request)))
 
-    def latest_reserved(self, lease: Lease) -> datetime | None:
-        """The same of one whose devices are kept for it and not put on yet; None: nobody knows when they come."""
-        request = self.books.requests.get(lease.request)
-        comes = [self._comes(slot, lease.label) for slot in lease.slots]
+    def latest_reserved(self, lease: Lease, named: Sequence[Agreement]) -> datetime | None:
+        """The same of one whose devices are kept for it and not put on yet, by the times that were named for it; None: nobody knows when they come."""
+        comes = [self._comes(lease, slot) for slot in lease.slots]
         known = [at for at in comes if at is not None]
-        if request is None or not known or len(known) < len(comes):
+        if not known or len(known) < len(comes):
             return None
-        return self._latest(request, max(known))
+        free = max(known)
+        usual, takes = self.usual(lease.machine), self._takes(lease.machine)
+        found = (windows.next_window([a], lease.machine, free, usual, self.policy) for a in named)
+        return max((max(w[1].start, free) + takes for w in found if w is not None), default=None)
 
-    def _comes(self, slot: SlotId, label: str) -> datetime | None:
-        """When a device that a lease has, or is next for, is free for it at worst."""
-        if self.takes.get(slot) == label:
-            return self.now
-        found = self.free(slot, label)
+    def _comes(self, lease: Lease, slot: SlotId) -> datetime | None:
+        """When a device that a lease has, or is next for, is free for it at worst; since when, if it is."""
+        if self.takes.get(slot) == lease.label:
+            return lease.free_since or lease.since
+        found = self.free(slot, lease.label)
         return found.latest if found is not None else None
 
     # ---- what it counts on
@@ -435,8 +438,7 @@ class Play(Frees):
 
     def _latest(self, request: Request, free: datetime) -> datetime:
         """At worst it is asked when its device is free, in its person's working hours, or takes the next standing window."""
-        p, usual = self.policy, self.usual(request.machine)
-        takes = ROUND + p.last_call + p.guest_shutdown + usual + p.seen_in_guest
+        p, usual, takes = self.policy, self.usual(request.machine), self._takes(request.machine)
         asked = hours.add_working(free + ROUND, p.accept_by, self.zone_of(request.person), p)
         if request.offer is not None and free <= self.now:
             asked = max(self.now, request.offer.accept_by)
@@ -446,3 +448,8 @@ class Play(Frees):
             if found is not None and not agreement.now:
                 asked = max(asked, (blackouts.first(p, max(found[1].start, free), takes) or free) + takes)
         return asked
+
+    def _takes(self, machine: MachineId) -> timedelta:
+        """How long a restart takes at worst, announced before."""
+        p = self.policy
+        return ROUND + p.last_call + p.guest_shutdown + self.usual(machine) + p.seen_in_guest

@@ -12,7 +12,21 @@ from datetime import UTC, datetime
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_REQUEST
-from bot.domain.model import BOT, AsideWhy, LeaseState, Person, PersonId, Request, RequestState, RestWhy, SlotId
+from bot.domain.model import (
+    BOT,
+    Agreement,
+    AgreementState,
+    AsideWhy,
+    Lease,
+    LeaseState,
+    MachineId,
+    Person,
+    PersonId,
+    Request,
+    RequestState,
+    RestWhy,
+    SlotId,
+)
 from bot.domain.near import host_of, may_have, meet
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
@@ -20,7 +34,7 @@ from bot.domain.promises.play import Play
 from bot.domain.promises.promise import Promise, minute_of, shown
 from bot.domain.promises.scores import score, score_words
 from bot.domain.queue import line_of
-from bot.domain.shelves import WAITING, agreements_of
+from bot.domain.shelves import WAITING, agreements_of, leases_to
 from bot.domain.sight import Sight
 from bot.domain.slots import has_kind, kinds_of
 from bot.domain.waiting import Promised, ShiftWhy
@@ -32,6 +46,7 @@ MOVED = {
     "drained": "an admin took a card out of the pool",
     "aside": "a card is out of the pool",
     "first": "others went first, who could be asked when those ahead could not",
+    "own": "a card of their own did not come back",
     "lease": "somebody has a card for longer than could be foreseen",
 }
 """What moves a latest time that was told."""
@@ -145,26 +160,45 @@ def _after(draft: Draft, play: Play, request: Request) -> _After | None:
         return None
     lease = draft.leases.get(str(request.number))
     if request.state is RequestState.LEASED:
-        reserved = lease is not None and lease.state is LeaseState.RESERVED and _own_word(draft, request, said.at)
-        latest = play.latest_reserved(lease) if reserved and lease is not None else None
-        return _After(replace(said, latest=minute_of(latest))) if latest is not None and latest > said.latest else None
+        return _reserved(draft, play, lease, said) if lease is not None else None
     latest = play.latest(request)
     if latest is not None and minute_of(latest) <= said.latest:
         return None
     promise = play.promise(request)
     likely, by = shown(promise)
     after = Promised(draft.now, likely, by, promise.cause)
-    if _own_word(draft, request, said.at):
+    if _own_word(draft, request, said.at) or promise.open == "share":
         return _After(after)
     return _named(draft, request, said.at, promise, after)
 
 
+def _reserved(draft: Draft, play: Play, lease: Lease, said: Promised) -> _After | None:
+    """What becomes of a promise whose devices are kept already: an owner of its machine names a later time, or says no to one."""
+    if lease.state is not LeaseState.RESERVED or said.latest is None:
+        return None
+    if _said_no(draft, lease.machine, said.at):
+        return _After(None)
+    named = _named_since(draft, lease.machine, lease.label, said.at)
+    latest = play.latest_reserved(lease, named) if named else None
+    return _After(replace(said, latest=minute_of(latest))) if latest is not None and latest > said.latest else None
+
+
 def _own_word(draft: Draft, request: Request, since: datetime) -> bool:
-    """Whether an owner of its machine named another time for the restart since then, or said no to one."""
-    mine = [a for a in agreements_of(draft, request.machine) if a.label in ("", str(request.number))]
-    named = any(a.made > since and a.person != BOT for a in mine)
-    machine = draft.machines.get(request.machine)
-    return named or (machine is not None and any(no.said is not None and no.said > since for no in machine.not_nows))
+    """Whether its own person moved it: named another time for the restart since then, or said no to one, or has longer what they have."""
+    mine = (x for x in leases_to(draft, request.person) if x.kind == request.kind and x.state in OPEN_LEASE)
+    longer = any(x.changed >= since and meet(draft, x.machine, request.machine) for x in mine)
+    named = _named_since(draft, request.machine, str(request.number), since)
+    return longer or bool(named) or _said_no(draft, request.machine, since)
+
+
+def _named_since(draft: Draft, machine: MachineId, label: str, since: datetime) -> list[Agreement]:
+    mine = (a for a in agreements_of(draft, machine) if a.label in ("", label) and a.state is AgreementState.OPEN)
+    return [a for a in mine if a.made > since and a.person != BOT]
+
+
+def _said_no(draft: Draft, machine: MachineId, since: datetime) -> bool:
+    known = draft.machines.get(machine)
+    return known is not None and any(no.said is not None and no.said > since for no in known.not_nows)
 
 
 def _named(draft: Draft, request: Request, since: datetime, promise: Promise, after: Promised) -> _After:
@@ -185,6 +219,8 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
     first = next((x for x in went if meet(draft, x.machine, request.machine) and x.request > request.number), None)
     if first is not None:
         return _After(after, "first", first.person)
+    if promise.who == request.person:
+        return _After(after, "own", promise.who)
     return _After(after, "lease", promise.who)
 
 
@@ -197,7 +233,8 @@ def _write(draft: Draft, request: Request, after: _After) -> None:
     old, request = request.promised, replace(request, promised=after.promised)
     draft.put(request)
     if after.promised is None or old is None:
-        draft.log(BOT, "request.promise_over", f"#{request.number}", "it rests")
+        why = "it rests" if request.rest is not None else "they said no to a time for the restart"
+        draft.log(BOT, "request.promise_over", f"#{request.number}", why)
         return
     new = after.promised
     why = f"{_words(new.likely, new.latest, new.because)}; {after.why or 'by their own word'}"

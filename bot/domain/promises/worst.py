@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.domain import hours
+from bot.domain.backfill import counted_on
 from bot.domain.frees import ROUND, Frees
 from bot.domain.model import Request
 
@@ -17,9 +18,9 @@ from bot.domain.model import Request
 class Worst:
     """See the module. Who floats may take their turn between any two others: so what it wants is counted on by nobody behind."""
 
-    def __init__(self, frees: Frees, free: Iterable[datetime]) -> None:
-        """``free``: when each device of the line is free at worst."""
-        self._frees = frees
+    def __init__(self, frees: Frees, free: Iterable[datetime], zones: Iterable[str] = ()) -> None:
+        """``free``: when each device of the line is free at worst. ``zones``: of those who have them."""
+        self._frees, self._zones = frees, frozenset(zones)
         self._free = sorted(free)
         self._all = len(self._free)
         self._from = frees.now  # before that nobody behind is given anything
@@ -32,12 +33,21 @@ class Worst:
         if needs > self._all:
             return None
         free, since = (self._free, self._from) if needs <= len(self._free) else self._after_floats(request)
-        return max(since, free[needs - 1], self.earliest(request))
+        return max(since, free[needs - 1], self._booked(request, free[needs - 1]))
 
     def earliest(self, request: Request) -> datetime:
         """Not before: a booking is put on in a restart that is over at its start."""
         now = self._frees.now
         return max(now, request.start - self._frees.usual(request.machine)) if request.start is not None else now
+
+    def _booked(self, request: Request, free: datetime) -> datetime:
+        """From when on a booking is served. Until its time nobody gives anything back for it: so what is not free now is taken from who has it
+        then by the terms."""
+        begins, frees = self.earliest(request), self._frees
+        if begins == frees.now or free <= frees.now:
+            return begins
+        stuck = begins + ROUND + frees.policy.stuck_return
+        return max([begins, *(frees.night(stuck, zone) for zone in self._zones)])
 
     def serve(self, request: Request) -> None:
         """It takes what it wants at its turn, and has it for as long as it may. Until then nobody behind is given anything; but what is over for
@@ -50,9 +60,9 @@ class Worst:
         if brought:
             self._free, self._from = self._after_floats(request)
             self._wanted = []
-        turn = max(self._from, self._free[count - 1], self.earliest(request))
+        turn = max(self._from, self._free[count - 1], self._booked(request, self._free[count - 1]))
         back = self._back(request, turn)
-        del self._free[:count]
+        del self._free[counted_on(count, self._free, turn) if request.start is not None else slice(count)]
         for _ in range(count):
             insort(self._free, back)
         if request.start is None:
