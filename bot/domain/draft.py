@@ -7,7 +7,7 @@ rules call ``lifecycle.step`` and put the result here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -105,6 +105,7 @@ class Draft:
 
     books: Books  # as read
     now: datetime  # aware UTC
+    trial: bool = False  # to try something on: most of it is never written, and is copied only when it is
     cards: Mapping[SlotId, Card] = field(init=False)  # all nine: written by `put` and `remove` alone
     machines: Mapping[str, Machine] = field(init=False)
     requests: Mapping[int, Request] = field(init=False)
@@ -116,8 +117,12 @@ class Draft:
     interests: Mapping[str, Interest] = field(init=False)
     holds: set[Hold] = field(init=False)  # written by `hold` and `free` alone
     stamp: int = field(default=0, init=False)  # moves whenever a hold is given or taken away
+    writes: int = field(default=0, init=False)  # moves whenever anything is written
     paused: str = field(init=False)
-    _values: dict[type, dict[Any, Any]] = field(init=False)  # the nine dicts behind those views
+    _values: dict[type, Any] = field(init=False)  # the nine dicts behind those views
+    _own: set[type] = field(init=False)  # which of them were copied from the books
+    _remembered: dict[Any, Any] = field(default_factory=dict, init=False)  # see `remembered`
+    _remembered_at: int = field(default=0, init=False)
     _on: dict[SlotId, tuple[Hold, ...]] = field(init=False)  # the holds by card
     _of: dict[str, tuple[Hold, ...]] = field(init=False)  # the same by label
     _shelves: dict[type, Any] = field(default_factory=dict, init=False)  # see `kept`
@@ -132,7 +137,8 @@ class Draft:
 
     def __post_init__(self) -> None:
         b = self.books
-        self._values = {kind: copied(values) for kind, values in tables(b).items()}
+        self._values = {kind: values if self.trial else copied(values) for kind, values in tables(b).items()}
+        self._own = set() if self.trial else set(self._values)
         self._touched = {kind: {} for kind in self._values}
         for name, values in zip(NOUNS, self._values.values(), strict=True):
             setattr(self, name, values)
@@ -144,7 +150,7 @@ class Draft:
     def put(self, value: Entity) -> None:
         """Write a new or changed value."""
         kind, key = type(value), key_of(value)
-        values = self._values[kind]
+        values = self._written(kind)
         old = values.get(key)
         values[key] = value
         self._touched[kind][key] = None
@@ -153,10 +159,29 @@ class Draft:
 
     def remove(self, machine: Machine) -> None:
         """Take a machine out."""
-        old = self._values[Machine].pop(machine.uuid)
+        old = self._written(Machine).pop(machine.uuid)
         self._touched[Machine][machine.uuid] = None
         for shelf in self._following.get(Machine, ()):
             shelf.follow(old, None)
+
+    def _written(self, kind: type) -> dict[Any, Any]:
+        """The values of a kind, about to be written."""
+        self.writes += 1
+        if kind not in self._own:
+            self._own.add(kind)
+            self._values[kind] = copied(self._values[kind])
+            setattr(self, NOUNS[list(self._values).index(kind)], self._values[kind])
+        values: dict[Any, Any] = self._values[kind]
+        return values
+
+    def remembered(self, key: Any, make: Callable[[], K]) -> K:
+        """What was found before, as long as nothing was written since; whoever asks must not change it."""
+        if self._remembered_at != self.writes:
+            self._remembered, self._remembered_at = {}, self.writes
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        found: K = self._remembered[key]
+        return found
 
     def kept(self, kind: type[S]) -> S:
         """The shelf of a kind: that of the books, with what was written here."""
@@ -197,7 +222,7 @@ class Draft:
         if taken is None:
             hold, card = Hold(slot, turn, label), card_name(slot)
             self.holds.add(hold)
-            self.stamp += 1
+            self.stamp, self.writes = self.stamp + 1, self.writes + 1
             self._on[card] = (*self.on(card), hold)
             self._of[label] = (*self._of.get(label, ()), hold)
 
@@ -207,7 +232,7 @@ class Draft:
         gone = {h for h in mine if slots is None or h.slot in slots}
         if gone:
             self.holds -= gone
-            self.stamp += 1
+            self.stamp, self.writes = self.stamp + 1, self.writes + 1
             self._of[label] = tuple(h for h in mine if h not in gone)
             for card in {card_name(h.slot) for h in gone}:
                 self._on[card] = tuple(h for h in self._on[card] if h not in gone)
@@ -236,13 +261,15 @@ class Draft:
 
     def scratch(self) -> Draft:
         """A copy as it stands now, to try something on: what is written there is recorded nowhere."""
-        return Draft(self.as_books(), self.now)
+        return Draft(self.as_books(), self.now, trial=True)
 
     def as_books(self) -> Books:
         """The books as they stand now."""
-        now: dict[str, Any] = {name: dict(getattr(self, name)) for name in NOUNS}
+        written = (name for name, kind in zip(NOUNS, self._values, strict=True) if self._touched[kind])
+        now: dict[str, Any] = {name: dict(getattr(self, name)) for name in written}
         now |= {"holds": frozenset(self.holds), "numbers": dict(self._numbers), "paused": self.paused}
         books = replace(self.books, **now)
+        books.__dict__.update(held_on=self._on.copy(), held_by=self._of.copy())  # as they would be found
         books.shelves.update({kind: shelf.over(books) for kind, shelf in self._shelves.items()})
         return books
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from bot.domain import admit, hours, order, windows
 from bot.domain.draft import Draft
@@ -32,7 +32,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
-from bot.domain.near import Near, may_have, meet, near
+from bot.domain.near import Near, host_of, may_have, meet, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.shelves import Line, S
@@ -40,6 +40,8 @@ from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
 from bot.domain.waiting import Shift, ShiftWhy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,9 @@ def request(
         return _again(draft, person, waiting, wanted, policy, zone_of or (lambda _: policy.zone))
     if stranded is not None:
         return _elsewhere(draft, person, stranded, machine, wanted, policy)
-    if len(mine) >= policy.queued_a_person:
-        raise OverCap(limit=policy.queued_a_person, have=len(mine), what="requests in line")
+    counted = [r for r in mine if wanted.start is not None or r.start is None or r.start <= draft.now]
+    if len(counted) >= policy.queued_a_person:  # what is booked for later keeps nobody from what is free today
+        raise OverCap(limit=policy.queued_a_person, have=len(counted), what="requests in line")
     lost = _lost(draft, person, machine, kind, wanted, policy)
     team = order.team_of(policy, person)
     new = Request(
@@ -352,16 +355,31 @@ def waiters(books: Places, kind: str, machine: MachineId = "", now: datetime | N
     :param machine: only what its host has, and who waits there; "" all
     :param now: of books; a draft has its own. Without either no booking waits
     """
-    now = _now(books, now)
+    return list(_remembered(_waiters, books, kind, machine, _now(books, now)))
+
+
+def _waiters(books: Places, kind: str, machine: MachineId, now: datetime) -> list[Request]:
     books = near(books, machine) or books
     wanted = rivals(books, kind)
     return [r for r in line(books) if r.kind in wanted and order.waits(r, now)]
 
 
+def _remembered(
+    ask: Callable[[Places, str, MachineId, datetime], T], books: Places, kind: str, machine: MachineId, now: datetime
+) -> T:
+    """What is asked of a kind on a host, once as long as nothing is written: it is asked for each of the leases there."""
+    if not isinstance(books, Draft):
+        return ask(books, kind, machine, now)
+    return books.remembered((ask, kind, host_of(books, machine), now), lambda: ask(books, kind, machine, now))
+
+
 def contended(books: Places, kind: str, machine: MachineId = "", now: datetime | None = None) -> bool:
     """Whether somebody really waits for what a kind is of: more devices are wanted in line than lie free. ``machine``, ``now``: as in
     ``waiters``."""
-    now = _now(books, now)
+    return _remembered(_contended, books, kind, machine, _now(books, now))
+
+
+def _contended(books: Places, kind: str, machine: MachineId, now: datetime) -> bool:
     books = near(books, machine) or books
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
     wanted = ((k, _wanted(books, k, now)) for k in rivals(books, kind))
@@ -375,7 +393,11 @@ def _now(books: Places, now: datetime | None) -> datetime:
 def shortage(books: Draft, kind: str, machine: MachineId = "") -> int:
     """How many more devices of a kind are wanted in line than lie free or are on their way back for nobody else. One who wants another
     size of the same cards wants all parts of a card. ``machine``: as in ``waiters``."""
-    now, here = books.now, near(books, machine) or books
+    return _remembered(_shortage, books, kind, machine, books.now)
+
+
+def _shortage(books: Places, kind: str, machine: MachineId, now: datetime) -> int:
+    here = near(books, machine) or books
     lacking = _lacking(here, kind, now)
     for other in rivals(here, kind) - {kind}:
         whole = [len(parts(c, kind)) / len(parts(c, other)) for c in here.cards.values() if has_kind(c, other)]
@@ -384,13 +406,13 @@ def shortage(books: Draft, kind: str, machine: MachineId = "") -> int:
     return lacking
 
 
-def _lacking(books: Draft | Near, kind: str, now: datetime) -> int:
+def _lacking(books: Places, kind: str, now: datetime) -> int:
     coming = 0
     for slot in _good(books, kind):
-        holder = books.holder(slot, Turn.HAS)
-        lease = books.leases.get(holder or "")
+        holds = {h.turn: h.label for h in books.on(card_name(slot)) if h.slot == slot}
+        lease = books.leases.get(holds.get(Turn.HAS, ""))
         back = lease is not None and lease.state is LeaseState.RETURNING and not lease.fault
-        coming += holder is None or (back and books.holder(slot, Turn.NEXT) is None)
+        coming += Turn.HAS not in holds or (back and Turn.NEXT not in holds)
     return _wanted(books, kind, now) - coming
 
 

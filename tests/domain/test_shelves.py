@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.clockback import GLANCES, STAMPS, _stamps
-from bot.domain.draft import Draft
+from bot.domain.draft import NOUNS, Draft
 from bot.domain.model import (
     Agreement,
     AgreementKind,
@@ -27,6 +27,7 @@ from bot.domain.model import (
     Turn,
     Window,
 )
+from bot.domain.queue import contended, shortage, waiters
 from bot.domain.waiting import Promised
 from tests.domain.shelf_values import BEGUN, SHELVES, agree, machines, numbers, values
 from tests.domain.world import MONDAY_10
@@ -144,3 +145,50 @@ def test_a_request_for_another_machine_stands_in_the_line_of_that_ones_host() ->
     agree(draft)
     draft.put(replace(request, machine="m2"))
     agree(draft)
+
+
+def tables_of(books: Books | Draft) -> dict[str, Any]:
+    """All that is in books, as it is now."""
+    return {name: dict(getattr(books, name)) for name in NOUNS} | {"holds": frozenset(books.holds)}
+
+
+@given(st.lists(values, max_size=8), st.lists(values, max_size=6), st.lists(values, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_what_is_tried_on_a_copy_is_its_own(written: list[Any], here: list[Any], there: list[Any]) -> None:
+    draft = Draft(books_of(written), MONDAY_10)
+    draft.hold("T4-1", Turn.HAS, "1")
+    books = tables_of(draft.books)
+    for value in here[::2]:
+        draft.put(value)
+    before, trial = tables_of(draft), draft.scratch()
+    assert tables_of(trial) == before
+    for value in there:
+        trial.put(value)
+    trial.free("1")
+    trial.hold("T4-2", Turn.HAS, "2")
+    after = tables_of(trial)
+    assert tables_of(draft) == before and draft.held("1") and not draft.held("2")
+    for value in here:
+        draft.put(value)
+    draft.hold("T4-3", Turn.HAS, "3")
+    assert tables_of(trial) == after and tables_of(draft.books) == books
+    assert draft.on("T4-1") and not trial.on("T4-1") and trial.on("T4-2") and not trial.held("3")
+    agree(trial)
+    agree(draft)
+
+
+@given(st.lists(values, max_size=10), st.lists(values, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_who_waits_is_looked_up_anew_whenever_something_was_written(written: list[Any], then: list[Any]) -> None:
+    draft = Draft(books_of(written), MONDAY_10)
+    for value in (None, *then):
+        if value is not None:
+            draft.put(value)
+        anew = draft.as_books()  # nothing is remembered of it
+        for uuid in ("m1", "m2", ""):
+            for _ in range(2):
+                assert waiters(draft, "T4", uuid) == waiters(anew, "T4", uuid, MONDAY_10)
+                assert contended(draft, "T4", uuid) == contended(anew, "T4", uuid, MONDAY_10)
+                assert shortage(draft, "T4", uuid) == shortage(Draft(anew, MONDAY_10), "T4", uuid)
+        if draft.holder("T4-1", Turn.HAS) is None:
+            draft.hold("T4-1", Turn.HAS, "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
@@ -174,6 +175,21 @@ def extend(
         raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state is LeaseState.RETURNING:
         lease = keep(draft, lease, person.id, policy, zone_of)
+    longer = extended(draft, lease, length, person, policy, zone_of)
+    assert longer.end is not None, "it is as wished"
+    fields: dict[str, Any] = {"end": longer.end, "extended": longer.extended, "over_time": False}
+    return step(draft, lease, On.EXTEND, by=person.id, why=f"until {longer.end.isoformat()}", **fields)
+
+
+def extended(
+    draft: Draft,
+    lease: Lease,
+    length: Length,
+    person: Person,
+    policy: Policy,
+    zone_of: Callable[[PersonId], str] | None = None,
+) -> Lease:
+    """The lease as its holder would have it with a later end; nothing is written. Raises as ``extend``."""
     if lease.state is not LeaseState.ACTIVE or lease.end is None or lease.active_since is None:
         why = f"#{lease.label} is {lease.state}: its time starts when the card works"
         if lease.active_since is not None:
@@ -187,11 +203,9 @@ def extend(
         why = "it is spare, and goes back as soon as nothing runs"
         raise NoLonger(number=lease.label, end=None, who=waits.person if waits is not None else "", why=why)
     _within(draft, lease, new_end, waits, person, policy)
-    extended = lease.extended + 1 if waits else lease.extended
-    longer = replace(lease, end=new_end, extended=extended, over_time=False)
+    longer = replace(lease, end=new_end, extended=lease.extended + bool(waits), over_time=False)
     _keep_promises(draft, lease, longer, person, policy, zone_of)
-    why = f"until {new_end.isoformat()}"
-    return step(draft, lease, On.EXTEND, by=person.id, why=why, end=new_end, extended=extended, over_time=False)
+    return longer
 
 
 def wished_end(draft: Draft, lease: Lease, length: Length, person: Person, policy: Policy) -> datetime:

@@ -14,7 +14,7 @@ from bot.domain import order
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.errors import Refusal
-from bot.domain.leases.acts import extend, waiter
+from bot.domain.leases.acts import extended, waiter
 from bot.domain.leases.common import Round
 from bot.domain.leases.ends import TIME_OVER, split
 from bot.domain.lifecycle import On, step
@@ -57,20 +57,19 @@ def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
     near = [before for before in ctx.policy.reminders if lease.changed < due - before <= draft.now]
     if near:
         once = f"{lease.label}:{due.isoformat()}:{min(near)}"
-        waits = waiter(draft, lease)
-        who = waits.person if waits is not None and waits.person != lease.person else ""
-        news = News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due, who=who)
+        news = News(NewsKind.REMIND, lease.person, once=once, lease=lease, until=due)
         if f"{news.kind}:{news.to}:{once}" not in draft.books.said:
-            draft.tell(replace(news, counts=_longer(draft, ctx, lease)))
+            waits = waiter(draft, lease)
+            who = waits.person if waits is not None and waits.person != lease.person else ""
+            draft.tell(replace(news, who=who, counts=_longer(draft, ctx, lease)))
 
 
 def _longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...]:
     """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused."""
     person, found = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone), []
     for word, length in USUAL:
-        trial = draft.scratch()
         try:
-            extend(trial, trial.leases[lease.label], Length(lasting=length), person, ctx.policy, ctx.zone)
+            extended(draft, lease, Length(lasting=length), person, ctx.policy, ctx.zone)
         except Refusal:
             found.append((word, 0))
         else:
