@@ -91,7 +91,9 @@ def test_a_time_in_which_its_machine_restarts_anyway_counts_too() -> None:
     carol = ask(world, "carol", "vm-train", 1, "now", "until wed 06:30").number
     world.round()
     kept = world.lease(carol).passing
-    assert kept is not None and kept.ends_by == berlin(2, 6, 30)
+    assert kept is not None and kept.ends_by == berlin(2, 6, 48), (
+        "a late start costs nothing of its time: before that is announced"
+    )
 
 
 def test_what_is_offered_past_others_is_offered_for_that_long_alone() -> None:
@@ -124,8 +126,8 @@ def test_what_may_not_be_over_at_worst_is_not() -> None:
     """Two of ada's are due at one time, but her machines are two: one may be late by days, so bob would lose by it."""
     world = World()
     world.policy = replace(world.policy, pool_share=1.0)
-    world.give("vm-python", ("T4-1",), "for 2d")
-    world.give("vm-python-2", ("T4-2",), "for 2d")
+    world.give("vm-python", ("T4-1",), "for 1d")
+    world.give("vm-python-2", ("T4-2",), "for 1d")
     world.do(lambda d: d.put(replace(d.leases["2"], extended=1)))  # so the first may be extended, the second not
     ask(world, "bob", "vm-r", 3, "nights")
     carol = ask(world, "carol", "vm-train", 1, "now", "for 3d").number

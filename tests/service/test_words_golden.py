@@ -18,6 +18,7 @@ from bot.domain.inside import Nudge
 from bot.domain.inside import Verdict as Busy
 from bot.domain.model import Hold, Length, MoveState, Request, Step, Turn
 from bot.domain.news import ADMINS, News, NewsKind
+from bot.domain.promises import Promise
 from bot.domain.rules import Instead, Rule, Verdict
 from bot.domain.waiting import Shift, ShiftWhy
 from bot.service import words
@@ -91,9 +92,10 @@ THURSDAY = w.NOW + timedelta(days=2)
 def why(request: Request, *there: object, instead: Instead | None = None, **facts: object) -> Reply:
     """The answer to bob's ``why``, when the decision says so of his request."""
     verdict = Verdict(request.number, False, **facts)  # type: ignore[arg-type]
-    scene = replace(
-        w.scene(request, *there), verdicts={request.number: verdict}, instead={request.number: instead or Instead()}
-    )
+    waits = {request.number: Promise(THURSDAY, THURSDAY + timedelta(days=4), "own_end")}
+    verdicts = {request.number: verdict}
+    other = {request.number: instead or Instead()}
+    scene = replace(w.scene(request, *there), verdicts=verdicts, instead=other, promises=waits)
     return words.why(scene, w.BOB, request)
 
 

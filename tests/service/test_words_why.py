@@ -87,7 +87,7 @@ def test_there_is_a_sentence_for_every_rule() -> None:
         ),
         (
             lambda: said(w.request(), FOUR, rules=of(Rule.CAP), most=2, has=2, free=1, instead=Instead(spare=True)),
-            "While others wait, nobody has more than 2 of the 4 T4: you have 2. "
+            "While others wait, nobody has more than 2 of the 4 T4: you have 2 and want 1 more. "
             "/gpu request on vm-r spare is given now, and ends as soon as somebody else wants it.",
             "request on vm-r spare",
         ),

@@ -58,13 +58,18 @@ def passing(frees: Frees, request: Request, its: Stay, over: int, by: datetime) 
 
 
 def _latest_end(frees: Frees, request: Request, ends: datetime, by: datetime) -> datetime:
-    """The latest end at which devices are still surely out by then: just before the last night that is over by then is announced."""
+    """The latest end at which devices are still surely out by then: just before the last night, or other time in which its machine restarts
+    anyway, that is over by then is announced."""
     policy, lead = frees.policy, frees.policy.last_call + 2 * ROUND
     zone, found = frees.zone_of(request.person), ends
     night = windows.usable_night(ends + lead, zone, policy, HOUR)
     while night.end <= by:
         found = night.start - lead
         night = windows.usable_night(night.end, zone, policy, HOUR)
+    others, at = _anyway(frees, request.machine, str(request.number), ends), ends
+    while others and (first := min(others, key=lambda window: window.end)).end <= by and first.end > at:
+        found, at = max(found, first.start - lead), first.end
+        others = _anyway(frees, request.machine, str(request.number), at)
     return found
 
 
@@ -80,7 +85,10 @@ def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> d
     label = str(request.number)
     mine = [a for a in frees.agreed(request.machine, label) if not a.when_done and (a.label or not request.ask_first)]
     window = windows.next_window(mine, request.machine, ready, usual, frees.policy)
-    return max(ready, window[1].start if window is not None else ready) + usual
+    if window is None:
+        return ready + usual
+    announced = ready + (frees.policy.last_call_now if window[0].now else frees.policy.last_call)
+    return max(announced, window[1].start) + usual
 
 
 def _anyway(frees: Frees, machine: MachineId, label: str, ends: datetime) -> list[Window]:

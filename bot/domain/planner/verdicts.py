@@ -52,9 +52,10 @@ def verdict(draft: Draft, sight: Sight, people: People, policy: Policy, number: 
     found = Verdict(number, served=False, ahead=trial.ahead())
     if not trial.serves(ALL):
         return replace(found, fact=_fact(draft, sight, request))
-    rules = ALL
-    for _ in TRIED:
-        less = next((rules - {r} for r in TRIED if r in rules and trial.may_do_without(rules, r)), None)
+    rules, found_by = ALL, trial.found_by()
+    tried = sorted(TRIED, key=lambda r: r is found_by)  # what the round itself finds is done without last of all
+    for _ in tried:
+        less = next((rules - {r} for r in tried if r in rules and trial.may_do_without(rules, r)), None)
         if less is None:
             break
         rules = less
@@ -98,6 +99,11 @@ class _Trial:
         """Whether a set of rules explains as much without one of them."""
         less = rules - {rule}
         return self.serves(less) and not self.serves(ALL - less) and not self.serves(frozenset({rule}))
+
+    def found_by(self) -> Rule:
+        """What the round finds in its way; LENT, where too little is there."""
+        turns, _ = self.run(frozenset())
+        return turns.left.get(self.request.number, Left()).rule or Rule.LENT
 
     def ahead(self) -> tuple[int, ...]:
         """Who is before it in its line and is not served either."""

@@ -35,20 +35,20 @@ def moved_line(scene: Scene, request: Request) -> LineOf | None:
     return ln(Bold("Your place:"), " ", moved_words(scene, request), ".") if request.shifts else None
 
 
-def moved_words(scene: Scene, request: Request) -> list[Part]:
-    """``urgent, 24 h earlier; spare, 24 h later``: what moves a place."""
+def moved_words(scene: Scene, request: Request, mine: bool = True) -> list[Part]:
+    """``urgent, 24 h earlier; spare, 24 h later``: what moves a place. ``mine``: the reader's own, who also reads when the next urgent one is."""
     terms: list[Part] = []
     for shift in request.shifts:
-        terms += ["; " if terms else None, _term(scene, request, shift)]
+        terms += ["; " if terms else None, _term(scene, request, shift, mine)]
     return terms
 
 
-def _term(scene: Scene, request: Request, shift: Shift) -> list[Part]:
+def _term(scene: Scene, request: Request, shift: Shift, mine: bool = True) -> list[Part]:
     """One term: what it is, by how much, and what it was reckoned from."""
     by = span_of(abs(shift.by))
     match shift.why:
         case ShiftWhy.URGENT:
-            again = urgent_again(scene.books, request.person, scene.policy, scene.now)
+            again = urgent_again(scene.books, request.person, scene.policy, scene.now) if mine else None
             return [f"urgent, {by} earlier", [", the next one from ", When(again)] if again is not None else None]
         case ShiftWhy.TEAM:
             return ["the team ", said(shift.fact, 40), f" has less than its own part, {by} earlier"]

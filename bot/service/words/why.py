@@ -96,7 +96,7 @@ def _why(scene: Scene, person: Person, thing: Request | Lease | Card | None, car
     if isinstance(thing, Lease):
         return lent(scene, person.id, thing, card)
     if isinstance(thing, Card):
-        return of_card(scene, thing)
+        return of_card(scene, thing, person.id)
     waiting = line(scene.books)
     order = (
         ln("In line: ", listed(Name(p) for p in dict.fromkeys(r.person for r in waiting[:4])), ".")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bot.domain.model import (
     Card,
     Mode,
+    PersonId,
+    Request,
 )
 from bot.domain.queue import wanting
 from bot.service.ports import Code, LineOf, Name, Reply, When
@@ -18,6 +20,7 @@ from bot.service.words.board import (
 )
 from bot.service.words.common import (
     QUEUE,
+    Part,
     Scene,
     head,
     label_ref,
@@ -26,9 +29,11 @@ from bot.service.words.common import (
     wanted,
 )
 from bot.service.words.kinds import kinds_there, size_words
+from bot.service.words.why_rules import rule_lines, told_of
 
 
-def of_card(scene: Scene, card: Card) -> Reply:
+def of_card(scene: Scene, card: Card, reader: PersonId = "") -> Reply:
+    """Why a card is as it is; of a free one, why whoever is first for it is not given it."""
     view = View(scene.books, scene.seen, scene.now)
     since = ln("Since ", When(card.aside.since), ".") if card.aside is not None else None
     first = next(iter(wanting(scene.books, card)), None)
@@ -41,13 +46,20 @@ def of_card(scene: Scene, card: Card) -> Reply:
         head(Code(card.name), is_, words, "."),
         since,
         *_parts(view, card),
-        ln(Name(first.person), f" is first in line, for {wanted(first)}.") if free and first is not None else None,
+        *(_first_lines(scene, first, reader) if free and first is not None else ()),
         ln("Nobody waits for one.") if free and first is None else None,
         ln(f"It sits in {card.host_name} at ", Code(card.pci), "."),
         _given(card),
         *standing_still(scene),
         buttons=(request_button(scene.books, scene.seen, scene.now), QUEUE),
     )
+
+
+def _first_lines(scene: Scene, first: Request, reader: PersonId) -> list[LineOf]:
+    """Who is first for a free card, and why it is not given to them."""
+    mine = first.person == reader
+    who: Part = ["You are" if mine else [Name(first.person), " is"], f" first in line, for {wanted(first)}."]
+    return [ln(who), *rule_lines(told_of(scene, first, reader))]
 
 
 def _parts(view: View, card: Card) -> list[LineOf | None]:

@@ -10,7 +10,7 @@ from bot.domain.model import (
     RestWhy,
 )
 from bot.domain.queue import line, line_of, place
-from bot.domain.rules import Instead, Rule, Verdict
+from bot.domain.rules import Rule
 from bot.service.ports import Button, LineOf, Name, Reply, When
 from bot.service.words.answers import (
     agreed_for,
@@ -40,7 +40,7 @@ from bot.service.words.common import (
 from bot.service.words.order import moved_words, order_lines
 from bot.service.words.passing import passing_line
 from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
-from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line
+from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line, told_of
 
 
 def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
@@ -55,7 +55,7 @@ def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
             buttons=(MINE,),
         )
     machine, promise = scene.books.machines.get(request.machine), scene.promises.get(request.number)
-    told = _told(scene, request, reader)
+    told = told_of(scene, request, reader)
     return say(
         _order(scene, request, reader, at),
         *_moved_lines(scene, request, reader, at),
@@ -70,15 +70,6 @@ def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
         *standing_still(scene),
         buttons=_request_buttons(scene, request, machine, told) if mine else (QUEUE, MINE),
     )
-
-
-def _told(scene: Scene, request: Request, reader: PersonId) -> Told:
-    """What the decision says of it; where that is not known (nothing was seen yet), what its rest says."""
-    unknown = Verdict(request.number, served=request.rest is None, rules=frozenset({Rule.RESTS}))
-    verdict = scene.verdicts.get(request.number, unknown)
-    left = scene.left.get(request.number)
-    other = scene.instead.get(request.number, Instead())
-    return Told(scene, request, verdict, other, reader, left)
 
 
 def _turn_lines(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
@@ -105,7 +96,8 @@ def _times(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
 def _several_line(request: Request, told: Told) -> LineOf | None:
     """What those behind may do while several are gathered."""
     waits = request.state is RequestState.QUEUED and request.rest is None and not told.verdict.served
-    if request.count == 1 or request.partly or not waits:
+    over = told.verdict.rules & {Rule.CAP, Rule.TEAM_CAP}  # who is over a share is passed by all
+    if request.count == 1 or request.partly or over or not waits:
         return None
     return ln("While they are gathered, others go first only if they are surely back before that.")
 
@@ -144,7 +136,7 @@ def _moved_lines(scene: Scene, request: Request, reader: PersonId, at: int) -> l
             whose: Part = (
                 f"Your #{other.number}" if other.person == reader else [Name(other.person), f"'s #{other.number}"]
             )
-            lines.append(ln(whose, ": ", moved_words(scene, other), "."))
+            lines.append(ln(whose, ": ", moved_words(scene, other, other.person == reader), "."))
     return lines
 
 

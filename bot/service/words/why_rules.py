@@ -80,6 +80,15 @@ class Told:
         return [Name(other.person), f"'s request for {other.count}"]
 
 
+def told_of(scene: Scene, request: Request, reader: PersonId) -> Told:
+    """What the decision says of it; where that is not known (nothing was seen yet), what its rest says."""
+    unknown = Verdict(request.number, served=request.rest is None, rules=frozenset({Rule.RESTS}))
+    verdict = scene.verdicts.get(request.number, unknown)
+    left = scene.left.get(request.number)
+    other = scene.instead.get(request.number, Instead())
+    return Told(scene, request, verdict, other, reader, left)
+
+
 def rule_lines(told: Told) -> list[LineOf]:
     """Why it is given nothing now: a line for each rule in the way, the one that says most first."""
     rests = _rests(told)
@@ -92,7 +101,7 @@ def rule_lines(told: Told) -> list[LineOf]:
     rules = told.verdict.rules
     own = [Rule.BOOKED] if Rule.BOOKED in rules else []
     there = [told.first] if told.first in rules and told.first is not None else []
-    lacks = [r for r in LACKS if r in rules] if not there else []
+    lacks = [r for r in LACKS if r in rules and not (r is Rule.TOGETHER and Rule.LENT in rules)] if not there else []
     chosen = [*own, *there, *lacks] or [r for r in SENTENCES if r in rules]
     return [line for rule in chosen[:MOST_TOLD] if (line := SENTENCES[rule](told))]
 
@@ -151,16 +160,18 @@ def _rests(t: Told) -> LineOf | None:
 
 
 def _booked(t: Told) -> LineOf:
-    start: Part = [" for ", When(t.verdict.start)] if t.verdict.start is not None else None
+    at = t.request.start or t.verdict.start
+    start: Part = [" for ", When(at)] if at is not None else None
     booked: Part = ["You booked it" if t.mine else [t.who, " booked it"], start]
     return ln(booked, "; before that others use what is free, as far as they are surely back.")
 
 
 def _cap(t: Told) -> LineOf:
-    asks = f" ask{'' if t.mine else 's'} for {t.request.count}"
-    has: Part = f" {'have' if t.mine else 'has'} {t.verdict.has}" if t.verdict.has else asks
+    count, has = t.request.count, t.verdict.has
+    asks = f" ask{'' if t.mine else 's'} for {count}"
+    have: Part = [f" {'have' if t.mine else 'has'} {has}", f" and want{'' if t.mine else 's'} {count} more"]
     most = f"While others wait, nobody has more than {t.verdict.most} of the {counted(t.total, t.request.kind)}: "
-    return ln(most, t.who, has, ".", _what_works(t))
+    return ln(most, t.who, have if has else asks, ".", _what_works(t))
 
 
 def _team_cap(t: Told) -> LineOf:

@@ -60,7 +60,7 @@ class Facts:
         value = self._facts.get(name)
         if isinstance(value, datetime):
             return [When(value)]
-        return [said(str(value), 60)] if value else []
+        return [said(str(value), 140)] if value else []
 
     def raw(self, name: str) -> str:
         """A fact that is said again by a button: text in full, blanks made one."""
