@@ -134,9 +134,9 @@ def test_who_speaks_is_remembered_by_name(house: House) -> None:
 
 def test_what_is_said_is_in_the_ledger_with_who(house: House) -> None:
     house.say("bob", "request 1 because training")
-    line = house.store.ledger("#1")[0]
-    assert (line.who, line.why) == ("U2BOB", "training")
-    assert line.who != BOT
+    told, said = house.store.ledger("#1")
+    assert (said.who, said.why) == ("U2BOB", "training")
+    assert (told.who, told.what) == (BOT, "request.promised"), "what it was told is of the bot"
 
 
 def test_people_are_looked_up_before_the_writers_lock_is_taken(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
