@@ -81,6 +81,7 @@ def understood(says: str, machines: Iterable[str] = ()) -> None:
     hosts = (
         {card.host_name for card in w.cards(4).values()} if verb.words[0] in ("drain", "undrain", "renumber") else set()
     )
-    own = {"undo", "new", *rest.split()[:1]} if verb.words[0] == "renumber" else {"undo", "off"}  # a host, as vCenter calls it
+    a_host = {"undo", "new", *rest.split()[:1]}  # as vCenter calls it
+    own = a_host if verb.words[0] == "renumber" else {"undo", "off"}
     left = [x for x in heard.rest if x not in own and x not in hosts]
     assert not left, f"{says!r}: {left} is not understood"
