@@ -56,6 +56,7 @@ from bot.service.words.common import (
 from bot.service.words.hindrances import hindrances
 from bot.service.words.levels import BY_HAND, i_say_so, next_night, off_when, that_moment
 from bot.service.words.news_line import give_buttons
+from bot.service.words.passing import passes
 
 HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
 
@@ -290,14 +291,23 @@ def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:
         return []
     machine = scene.books.machines.get(unasked[0].machine)
     vm = name_of(machine)
-    late = span_of(scene.policy.stuck_return)
+    night = next_night(scene.policy)
     return [
-        ln(
-            that_moment(scene.policy, vm),
-            f" Not out after {late} while somebody waits, {night}." if (night := next_night(scene.policy)) else "",
-        ),
+        ln(that_moment(scene.policy, vm), [*_late(scene, unasked), f", {night}."] if night else ""),
         head(f"When may {vm} restart ({usual_words(machine, scene.policy)})?"),
     ]
+
+
+def _late(scene: Scene, unasked: Sequence[Lease]) -> list[Part]:
+    """From when on the terms give a night: a day later, and of what went past somebody from its end on."""
+    ends = [x.end for x in unasked if x.end is not None and passes(scene.books, x)]
+    if ends:
+        return [
+            " Not out by ",
+            When(max(min(ends), scene.now)),
+            ", since somebody has waited for it from before it was lent",
+        ]
+    return [f" Not out after {span_of(scene.policy.stuck_return)} while somebody waits"]
 
 
 def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease]) -> tuple[Button | None, ...]:

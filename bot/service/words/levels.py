@@ -116,11 +116,16 @@ def next_night(policy: Policy) -> str:
             return f"I use {night} and say so before"
 
 
-def without_a_word(policy: Policy) -> str:
-    """What becomes of a lent card without a word of its owners: nothing, but for what the terms make of one that is late. A sentence."""
+def without_a_word(policy: Policy, firm: bool = False) -> str:
+    """What becomes of a lent card without a word of its owners: nothing, but for what the terms make of one that is late. A sentence.
+
+    :param firm: it was given past somebody who still waits, so that its first night is certain
+    """
     night = next_night(policy)
     if not night:
         return "Nothing restarts unasked."
+    if firm:
+        return f"Nothing restarts unasked before the end; then, since somebody has waited for it from before it was lent, {night}."
     return f"Nothing restarts unasked until {span_of(policy.stuck_return)} after the end: then, while somebody waits, {night}."
 
 

@@ -31,6 +31,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.levels import i_say_so, names_lost, shall_start, without_a_word
 from bot.service.words.news_line import give_buttons
+from bot.service.words.passing import kept_line, passes
 from bot.service.words.telling import Telling
 
 
@@ -74,7 +75,8 @@ def handed_on(t: Telling) -> Reply:
         "yours" if t.to_holder else ["handed on by " if gave else "handed on to ", t.holder],
         f" without a restart of {t.vm}.",
     )
-    return say(first, ln(there), _end(t) if t.to_holder else None, buttons=(MINE,) if t.to_holder else ())
+    lines = [ln(there), *((_end(t), kept_line(t.books, t.lease, t.item.to)) if t.to_holder else ())]
+    return say(first, *lines, buttons=(MINE,) if t.to_holder else ())
 
 
 def _next_of(t: Telling) -> Lease | None:
@@ -107,6 +109,7 @@ def active(t: Telling) -> Reply:
         ln(f"{t.vm} sees {_them(t)}: your time {_clock(t)}.")
         if t.lease is not None and t.lease.guest_seen
         else ln(f"Your time {_clock(t)}."),
+        kept_line(t.books, t.lease, t.item.to),
         because(t.item.reason, ""),
         ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
         buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h")),
@@ -133,6 +136,7 @@ def active_unseen(t: Telling) -> Reply:
         ),
         ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
         _end(t),
+        kept_line(t.books, t.lease, t.item.to),
         buttons=(MINE, _give_back(t)),
     )
 
@@ -143,6 +147,7 @@ def active_off(t: Telling) -> Reply:
         head(t.kind_cards, f" {_are(t)} in {t.vm}, which is still off."),
         ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
         _end(t),
+        kept_line(t.books, t.lease, t.item.to),
         buttons=(button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"), _give_back(t), MINE),
     )
 
@@ -274,7 +279,7 @@ def remind(t: Telling) -> Reply:
         waits,
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
         ln("It cannot be made longer now; ", command(t.policy, f"extend{t.ref}"), " says why.") if never else None,
-        ln("Without an answer just that happens. ", without_a_word(t.policy)),
+        ln("Without an answer just that happens. ", _without_a_word(t)),
         buttons=(
             about_button(f"Give {_them(t)} back when nothing runs", "release", t.ref, " when done"),
             about_button("4 hours longer", "extend", t.ref, " 4h") if heard["4h"] else None,
@@ -338,8 +343,13 @@ def _comes_out(t: Telling) -> LineOf:
         )
     return ln(
         f"{'They come' if t.many else 'It comes'} out when {t.vm} restarts next ({t.usual}). When may it? ",
-        without_a_word(t.policy),
+        _without_a_word(t),
     )
+
+
+def _without_a_word(t: Telling) -> str:
+    """What becomes of it without a word of its owners: of what went past somebody sooner than of others."""
+    return without_a_word(t.policy, firm=t.lease is not None and passes(t.books, t.lease))
 
 
 def ended(t: Telling) -> Reply:

@@ -1,8 +1,10 @@
-"""What somebody keeps to who was given cards past others that wait for more. Said with the offer, the turn, and by ``why``."""
+"""What somebody keeps to who was given cards past others that wait for more. Said with the offer, the turn, its restart, and by ``why``."""
 
 from __future__ import annotations
 
-from bot.domain.model import Books, PersonId
+from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.model import Books, Lease, LeaseState, PersonId
+from bot.domain.planner.back import waits_for
 from bot.domain.waiting import Passing
 from bot.service.ports import LineOf, Name, When
 from bot.service.words.common import Part, ln
@@ -18,3 +20,15 @@ def passing_line(books: Books, passing: Passing | None, reader: PersonId = "") -
     waits = f"{'which' if who == 'your own request' else 'who'} waits{many}"
     out: list[Part] = [", and is out again ", When(passing.back_by), ", whatever runs there."]
     return ln("This goes past ", who, ", ", waits, ": so it ends ", When(passing.ends_by), " at the latest", out)
+
+
+def passes(books: Books, lease: Lease) -> bool:
+    """Whether a lease was given past somebody who still waits: its first night after its end is certain then."""
+    return lease.state in OPEN_LEASE and lease.passing is not None and waits_for(books, lease) is not None
+
+
+def kept_line(books: Books, lease: Lease | None, reader: PersonId = "") -> LineOf | None:
+    """The same of what somebody has, or is just getting; None: nobody waits any more whom it went past, or it is on its way back."""
+    if lease is None or lease.state is LeaseState.RETURNING or not passes(books, lease):
+        return None
+    return passing_line(books, lease.passing, reader)

@@ -13,7 +13,6 @@ from bot.domain.model import (
     PersonId,
     SlotId,
 )
-from bot.domain.planner.back import waits_for
 from bot.domain.slots import card_name
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
 from bot.service.words.answers import (
@@ -53,7 +52,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.kinds import kind_words
 from bot.service.words.news_line import give_buttons, put_buttons
-from bot.service.words.passing import passing_line
+from bot.service.words.passing import kept_line
 from bot.service.words.seen_inside import inside_lines
 
 OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
@@ -72,17 +71,12 @@ def lent(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") -> Rep
         *_moved_away(scene, lease),
         *inside_lines(scene, lease, reader, card),
         asked,
-        passing_line(scene.books, lease.passing, reader) if _keeps_to_it(scene, lease) else None,
+        kept_line(scene.books, lease, reader),
         what_for,
         _where(scene, lease),
         *standing_still(scene),
         buttons=_lease_buttons(scene, lease, lease.person == reader),
     )
-
-
-def _keeps_to_it(scene: Scene, lease: Lease) -> bool:
-    """Whether it went past somebody who still waits."""
-    return lease.state in OPEN and lease.state is not LeaseState.RETURNING and waits_for(scene.books, lease) is not None
 
 
 def _moved_away(scene: Scene, lease: Lease) -> list[LineOf]:

@@ -1,0 +1,67 @@
+"""What somebody reads who has cards past others: until when, and that the night after is certain, in whatever message comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.model import Lease, LeaseState, RequestState
+from bot.domain.news import News, NewsKind
+from bot.domain.waiting import Passing
+from bot.service import words
+from tests.service import words_cases as w
+from tests.service.words_rules import check
+
+FOUR = w.request(10, w.CAROL, w.TRAIN, 4, asked=w.NOW - w.H)
+ASKED = w.request(state=RequestState.LEASED, asked=w.NOW)
+PASSING = Passing(10, w.NOW + 20 * w.H, w.NOW + 26 * w.H)
+GOES_PAST = "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and is out again tomorrow 16:40"
+
+
+def told(kind: NewsKind, lease: Lease, *others: object) -> str:
+    reply = words.news(
+        News(kind, w.BOB.id, lease=lease, machine=w.R, until=w.NOW + w.H), w.books(ASKED, lease, *others), w.NOW, w.POLICY
+    )  # fmt: skip
+    check(reply)
+    return w.text(reply)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lease"),
+    [
+        (NewsKind.LAST_CALL, w.RESERVED),
+        (NewsKind.ACTIVE, w.ACTIVE),
+        (NewsKind.ACTIVE_UNSEEN, w.ACTIVE),
+        (NewsKind.ACTIVE_OFF, w.ACTIVE),
+        (NewsKind.HANDED_ON, w.ACTIVE),
+    ],
+)
+def test_until_when_is_said_also_if_the_turn_was_never_told_by_itself(kind: NewsKind, lease: Lease) -> None:
+    mine = replace(lease, passing=PASSING, since=w.NOW)
+    assert GOES_PAST in told(kind, mine, FOUR), told(kind, mine, FOUR)
+    assert "goes past" not in told(kind, mine), "nobody waits any more"
+
+
+@pytest.mark.parametrize(("kind", "state"), [(NewsKind.RETURNING, LeaseState.RETURNING), (NewsKind.REMIND, LeaseState.ACTIVE)])  # fmt: skip
+def test_nobody_is_promised_a_day_who_gives_way_in_the_first_night(kind: NewsKind, state: LeaseState) -> None:
+    mine = replace(w.ACTIVE, passing=PASSING, since=w.NOW, state=state)
+    day, night = "until 24 h after the end", "then, since somebody has waited for it from before it was lent"
+
+    def said(*others: object) -> str:
+        news = News(kind, w.BOB.id, lease=mine, machine=w.R, until=None if kind is NewsKind.RETURNING else w.NOW + w.H)
+        return w.text(words.news(news, w.books(ASKED, mine, *others), w.NOW, w.POLICY))
+
+    assert night in said(FOUR) and day not in said(FOUR), said(FOUR)
+    assert day in said() and night not in said()
+
+
+def test_who_gives_it_back_reads_when_the_night_comes() -> None:
+    mine = replace(
+        w.ACTIVE, passing=PASSING, since=w.NOW, state=LeaseState.RETURNING, ended_by=w.BOB.id, end=w.NOW + w.H
+    )
+    said = w.text(words.released(w.scene(ASKED, mine, FOUR), w.BOB.id, [mine], []))
+    assert (
+        "Not out by today 15:40, since somebody has waited for it from before it was lent, I use its next night" in said
+    ), said
+    assert "Not out after 24 h" in w.text(words.released(w.scene(ASKED, mine), w.BOB.id, [mine], []))
