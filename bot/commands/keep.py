@@ -1,7 +1,8 @@
 """keep [#n / CARD] [2h / until TIME] [because …]: do not ask about a quiet card before then; or keep one that is to go back
 
 Of a card that works it stops the questions for a while (2 hours if you say no time), and makes its time no longer. Of a card on its
-way back it takes that back, if nobody was promised it. A reason is public: who waits may read it.
+way back it takes that back, if nobody was promised it; once its time is over and somebody waits, only `extend` does. A reason is public: who
+waits may read it.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def _choices(ctx: Context) -> list[Lease]:
 
 
 def _take_back(ctx: Context, lease: Lease, heard: Heard) -> Reply:
-    lease = leases.keep(ctx.draft, lease, ctx.person.id, ctx.policy, ctx.zone_of)
-    if heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy):
+    longer = heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
+    lease = leases.keep(ctx.draft, lease, ctx.person.id, ctx.policy, ctx.zone_of, longer=longer)
+    if heard.length is not None and longer:
         lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy, ctx.zone_of)
     return words.kept(ctx.scene(), lease, ctx.person.id)
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain import leases, queue
-from bot.domain.errors import NoLonger
+from bot.domain.errors import NoLonger, NotPossible
 from bot.domain.model import LeaseState, Length
 from bot.domain.news import NewsKind
 from tests.domain.world import MONDAY_10, World
@@ -215,3 +215,28 @@ def test_who_gives_back_and_asks_anew_for_the_same_machine_is_handed_on_too() ->
     world.pass_time(5 * MIN)
     new = [x for x in world.books.leases.values() if x.person == "ada" and x.state is LeaseState.ACTIVE]
     assert [x.slots for x in new] == [("T4-1",)] and "shutdown" not in world.acts("vm-python")
+
+
+def test_what_is_over_while_somebody_waits_is_not_kept_for_one_round_but_made_longer() -> None:
+    world = World()
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "for 4h")
+    world.request("bob", "vm-r", 1, "now")
+    world.pass_time(4 * H, MIN)
+    world.round()
+    assert world.lease(lease.label).state is LeaseState.RETURNING
+    with pytest.raises(NotPossible) as no:
+        world.do(lambda d: leases.keep(d, d.leases[lease.label], "ada", world.policy))
+    assert no.value.facts["works"] == f"extend #{lease.label} 4h"
+    world.do(lambda d: leases.extend(d, d.leases[lease.label], Length(4 * H), world.people["ada"], world.policy))
+    world.pass_time(H, MIN)
+    assert world.lease(lease.label).state is LeaseState.ACTIVE
+    assert len(world.told(NewsKind.RETURNING, "ada")) == 1
+
+
+def test_what_is_over_is_kept_while_nobody_waits() -> None:
+    world = World()
+    lease = world.give("vm-python", ("T4-1",), "for 4h")
+    world.release("ada", lease.label)
+    world.pass_time(5 * H, MIN)
+    world.do(lambda d: leases.keep(d, d.leases[lease.label], "ada", world.policy))
+    assert world.lease(lease.label).state is LeaseState.ACTIVE

@@ -174,7 +174,7 @@ def extend(
     if person.id != lease.person:
         raise NotYours(what=f"{' and '.join(lease.slots)} (#{lease.label})", owners=(lease.person,))
     if lease.state is LeaseState.RETURNING:
-        lease = keep(draft, lease, person.id, policy, zone_of)
+        lease = keep(draft, lease, person.id, policy, zone_of, longer=True)
     longer = extended(draft, lease, length, person, policy, zone_of)
     assert longer.end is not None, "it is as wished"
     fields: dict[str, Any] = {"end": longer.end, "extended": longer.extended, "over_time": False}
@@ -302,10 +302,13 @@ def keep(
     by: PersonId,
     policy: Policy | None = None,
     zone_of: Callable[[PersonId], str] | None = None,
+    longer: bool = False,
 ) -> Lease:
     """Not given back after all: yes until somebody was offered the slot, or the shutdown was asked.
 
     :param policy: with it nobody is made to wait longer than they were told since it was given back; None: that is not looked at
+    :param longer: it is made longer next. Else one whose time is over is not kept while others wait: the next round would end it again
+    :raises NotPossible: it cannot be kept as it is
     :raises NotYours: said by another than its holder, or who gave it back for them
     :raises Promised: who was promised it, and when
     :raises PromisedBy: by when somebody was promised it
@@ -327,6 +330,9 @@ def keep(
         raise NotPossible(what="keep", why=f"#{lease.label} never worked here")
     if lease.terms.spare and lease.ended_by == BOT and others_wait(draft, lease):
         raise NotPossible(what="keep", why=f"{lease.reason}; ask for a card again, and you are in line")
+    if not longer and is_over(lease, draft.now) and others_wait(draft, lease):
+        works = f"extend #{lease.label} 4h" if not lease.extended else ""
+        raise NotPossible(what="keep", why="its time is over, and somebody else waits", works=works)
     if not (lease.ended_by == BOT or owns(draft, lease, lease.ended_by)):
         raise NotPossible(what="keep", why=f"an admin took #{lease.label} back: {lease.reason}")
     if policy is not None:
@@ -339,6 +345,11 @@ def keep(
     return step(draft, lease, On.KEEP, by=by, reason="", ended_by=BOT, over_time=False, not_nows=0)
 
 
+def is_over(lease: Lease, now: datetime) -> bool:
+    """Whether the time of one that worked is over."""
+    return lease.end is not None and lease.end <= now
+
+
 def unagree(draft: Draft, lease: Lease) -> None:
     """What was agreed for its return alone is for nothing now: its machine is not restarted for it. A night by the terms is taken back
     by the next round, which edits its announcement."""
@@ -349,24 +360,27 @@ def unagree(draft: Draft, lease: Lease) -> None:
 
 
 def keepable(books: Books, lease: Lease) -> bool:
-    """Whether ``keep`` of its holder would be heard: nobody was promised it, no restart runs for it, and no admin took it back."""
+    """Whether ``keep`` of its holder would be heard, or ``extend`` if its time is over: nobody was promised it, no restart runs for it, no admin
+    took it back, and it was not spare."""
     promised = any(h.turn is Turn.NEXT and h.slot in lease.slots for h in books.holds)
     moves = (m for m in books.moves.values() if m.state in UNDER_WAY)
     runs = any(w.label == lease.label for m in moves for w in m.wishes)
     machine = books.machines.get(lease.machine)
     its_own = lease.ended_by in (BOT, lease.person) or (machine is not None and lease.ended_by in machine.owners)
     back = lease.state is LeaseState.RETURNING and lease.active_since is not None
+    if lease.terms.spare and lease.ended_by == BOT:
+        return False  # somebody else waits for it
     return back and its_own and not promised and not runs
 
 
 def keep_offered(books: Books, lease: Lease, now: datetime) -> bool:
     """Whether ``keep`` is worth offering: it would be heard, and still is after the next round.
 
-    That promises the card to who waits, as soon as a time is known at which it comes out.
+    That promises the card to who waits, as soon as a time is known at which it comes out; and ends again what is over while somebody waits.
     """
     others = [r for r in waiters(books, lease.kind, lease.machine, now) if r.person != lease.person]
     known = expected_free(books, lease, now) is not None or any(r.machine == lease.machine for r in others)
-    taken = known and bool(others) and contended(books, lease.kind, lease.machine, now)
+    taken = (known or is_over(lease, now)) and bool(others) and contended(books, lease.kind, lease.machine, now)
     return keepable(books, lease) and not taken
 
 

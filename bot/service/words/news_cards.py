@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.leases import keepable
+from bot.domain.leases import is_over, keepable
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
 from bot.domain.quarantine import not_there
@@ -331,7 +331,12 @@ def _keep(t: Telling) -> list[Part]:
     """A card whose time is over (nobody took it away) can be kept while nobody was promised it."""
     if t.lease is None or t.lease.ended_by != BOT or not keepable(t.books, t.books.leases.get(t.lease.label, t.lease)):
         return []
-    return [" Still needed? While nobody was promised it: ", command(t.policy, f"keep {label_ref(t.lease.label)}"), "."]
+    ref = label_ref(t.lease.label)
+    if not is_over(t.lease, t.now):
+        return [" Still needed? While nobody was promised it: ", command(t.policy, f"keep {ref}"), "."]
+    if t.lease.extended:
+        return []
+    return [" Still needed? While nobody was promised it, ", command(t.policy, f"extend {ref} 4h"), " may work."]
 
 
 def _comes_out(t: Telling) -> LineOf:
