@@ -1,6 +1,6 @@
 # One word a job; each works from a fresh clone and is quick the second time.
 #
-#   make demo [SPEED=60] [STORY=1|day|idle|take-back]   the whole bot on this machine, with a local Slack and a local vCenter
+#   make demo [SPEED=60] [STORY=1|day|idle|take-back|queue]   the whole bot on this machine, with a local Slack and a local vCenter
 #   make check                       format, lint, types, the import law
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes

@@ -44,7 +44,9 @@ def demo(
     speed: Annotated[
         float, typer.Option(min=0.1, max=600, help="Virtual seconds a real second, with the page.")
     ] = 20.0,
-    story: Annotated[str, typer.Option(help="Play this story without a browser: 1, day, idle or take-back.")] = "",
+    story: Annotated[
+        str, typer.Option(help="Play this story without a browser: 1, day, idle, take-back or queue.")
+    ] = "",
     folder: Annotated[
         Path | None, typer.Option(help="Where settings, database and logs go; else a temporary folder.")
     ] = None,

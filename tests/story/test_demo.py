@@ -22,7 +22,7 @@ from bot.local.demo.clockwork import Clockwork
 from bot.local.demo.main import play, said_outside
 from bot.local.demo.processes import DemoError, Rig, check
 from bot.local.demo.stage import Stage, Unmet, kept
-from bot.local.demo.stories import DAY, IDLE, ONE, STORIES, TAKE_BACK, Story
+from bot.local.demo.stories import DAY, IDLE, ONE, QUEUE, STORIES, TAKE_BACK, Story
 from bot.local.demo.stories.seen import SHORT
 
 LINE = [sys.executable, "-m", "bot.cli", "demo"]
@@ -103,6 +103,7 @@ def all_ended(pids: dict[str, int], within: float = 20.0) -> bool:
         pytest.param("day", DAY, marks=pytest.mark.long),
         pytest.param("idle", IDLE, marks=pytest.mark.long),
         pytest.param("take-back", TAKE_BACK, marks=pytest.mark.long),
+        pytest.param("queue", QUEUE, marks=pytest.mark.long),
     ],
 )
 def test_the_story_holds(
@@ -129,6 +130,7 @@ TOLD = {
     "day": "A day of two groups",
     "idle": "Cards that do nothing",
     "take-back": "Taken back in the night",
+    "queue": "A line that people trust",
 }
 """Under which heading README shows a story."""
 

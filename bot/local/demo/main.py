@@ -46,15 +46,18 @@ SLOWEST, FASTEST = 0.1, 600.0
 Out = Callable[[str], None]
 
 
-def start(rig: Rig, clock: Clockwork, slack_port: int = 0, nudge: bool = False, shared: bool = False) -> None:
+def start(
+    rig: Rig, clock: Clockwork, slack_port: int = 0, nudge: bool = False, shared: bool = False, policy: str = ""
+) -> None:
     """All three processes, in order.
 
     :param nudge: whether the bot asks about quiet cards
     :param shared: with a second host, whose card is shared as vGPUs
+    :param policy: lines of ``[policy]`` in the settings
     """
     rig.start_vcenter(shared)
     rig.start_slack(slack_port)
-    rig.write_settings(nudge, shared)
+    rig.write_settings(nudge, shared, policy)
     rig.start_bot()
     rig.wait_healthy()
     clock.web, clock.guests = rig.web, str(rig.vcenter["drive"])
@@ -145,7 +148,7 @@ def _told_to_stop() -> Iterator[None]:
 def _story(rig: Rig, name: str, spoil: str, out: Out) -> int:
     story, began = STORIES[name], time.monotonic()
     clock = Clockwork(_prepared(rig), story.start.astimezone(UTC))
-    start(rig, clock, nudge=story.nudge, shared=story.shared)
+    start(rig, clock, nudge=story.nudge, shared=story.shared, policy=story.policy)
     stage = Stage(rig, clock, out, spoil)
     set_up(stage, story.shared)
     ready = time.monotonic()

@@ -167,11 +167,12 @@ class Rig:
         line = self.spawn("slack", ["-m", "bot.local.slack", *arguments])
         self.slack = dict(part.partition("=")[::2] for part in shlex.split(line) if "=" in part)
 
-    def write_settings(self, nudge: bool = False, shared: bool = False) -> None:
+    def write_settings(self, nudge: bool = False, shared: bool = False, policy: str = "") -> None:
         """The bot's settings, as an operator would write them.
 
         :param nudge: whether it asks about quiet cards
         :param shared: whether there are vGPUs, which then are lent as halves
+        :param policy: lines of ``[policy]``; "" the defaults
         """
         port = free_port()
         self.web = f"http://127.0.0.1:{port}"
@@ -198,7 +199,7 @@ ca_file = "{self.folder / "ca.pem"}"
 [kinds]
 "10de:1eb8" = "T4"
 
-{VGPU if shared else ""}[idle]
+{VGPU if shared else ""}{f"[policy]{chr(10)}{policy}{chr(10)}" if policy else ""}[idle]
 nudge = {"true" if nudge else "false"}
 
 [store]

@@ -7,10 +7,11 @@ is to be turned round is known before anything starts.
 from bot.local.demo.stories.day import DAY
 from bot.local.demo.stories.idle import IDLE
 from bot.local.demo.stories.one import ONE
+from bot.local.demo.stories.queue import QUEUE
 from bot.local.demo.stories.story import Story
 from bot.local.demo.stories.take_back import TAKE_BACK
 
-STORIES: dict[str, Story] = {"1": ONE, "day": DAY, "idle": IDLE, "take-back": TAKE_BACK}
+STORIES: dict[str, Story] = {"1": ONE, "day": DAY, "idle": IDLE, "take-back": TAKE_BACK, "queue": QUEUE}
 """By the name that is given to ``--story``."""
 
-__all__ = ["DAY", "IDLE", "ONE", "STORIES", "TAKE_BACK", "Story"]
+__all__ = ["DAY", "IDLE", "ONE", "QUEUE", "STORIES", "TAKE_BACK", "Story"]

@@ -19,3 +19,4 @@ class Story:
     expectations: tuple[str, ...]  # by name, each once, in order
     nudge: bool = False  # whether the bot asks about quiet cards in it
     shared: bool = False  # whether there is a second host, whose card is shared as vGPUs
+    policy: str = ""  # lines of ``[policy]`` in the settings; "" the defaults
