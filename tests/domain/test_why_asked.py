@@ -86,3 +86,11 @@ def test_it_is_asked_of_those_in_line_alone_and_changes_nothing() -> None:
     )
     assert verdicts.get(99) is None
     assert found.left(max(verdicts)).rule is Rule.PASSING and world.books is before
+
+
+def test_it_can_be_asked_while_all_is_lent_and_somebody_has_booked_a_part() -> None:
+    world = World()
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3", "T4-4"), "3d")
+    world.request("carol", "vm-train", 2, "nights", "for 4h", start=world.now + 100 * HOUR)
+    number = world.request("bob", "vm-r", 1, "any time today", "for 6d").number
+    assert Rule.LENT in asked(world).verdict(number).rules
