@@ -339,8 +339,8 @@ def replay_trace(
 
     try:
         setup = Setup(cards, load, seeds, take_back, windows)
-        if plot is not None and (plot.suffix.lower() != ".png" or not plot.resolve().parent.is_dir()):
-            raise CannotReplay(f"--plot is {plot}: a file FILE.png in a folder that is there")
+        if why := _no_picture(plot):
+            raise CannotReplay(why)
         with _bar() as told:
             outcomes = replay(read(trace), setup, told)
     except CannotReplay as error:
@@ -380,6 +380,8 @@ def report(
     from bot.wiring.reports import Wanted
     from bot.wiring.reports import report as made_of
 
+    if why := _no_picture(plot):
+        raise _fail(why)
     loaded = _load(settings)
     with _database(settings):
         made = made_of(loaded, Wanted(week, month, first, last), copy)
@@ -387,13 +389,21 @@ def report(
         typer.echo(made.text)
     else:
         _write_table(csv, made.table)
-    if plot is not None and made.picture is not None:
+    if plot is not None and made.picture is None:
+        typer.echo(f"There is nothing to draw, so {plot} was not written: no card is known.", err=True)
+    elif plot is not None and made.picture is not None:
         from bot.edges.plots import Plots
 
         try:
             plot.write_bytes(Plots().hours(made.picture))
         except OSError as error:
             _fail(f"{plot} cannot be written: {error.strerror}")
+
+
+def _no_picture(plot: Path | None) -> str:
+    """Why nothing can be drawn into a file; "" it can, or nothing is to be drawn. Asked before anything takes long."""
+    there = plot is None or (plot.suffix.lower() == ".png" and plot.resolve().parent.is_dir())
+    return "" if there else f"--plot is {plot}: a file FILE.png in a folder that is there"
 
 
 def _write_table(file: Path, table: list[tuple[str, ...]]) -> None:

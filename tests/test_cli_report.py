@@ -127,6 +127,10 @@ def test_a_store_that_only_reads_refuses_to_write(settings: Path, tmp_path: Path
         (("--from", "9.11."), "--from is 9.11., which is no day; write it like --from 2026-11-09"),
         (("--from", "2026-11-09", "--to", "2026-11-08"), "--to 2026-11-08 is before --from 2026-11-09"),
         (("--from", "2020-01-01", "--to", "2026-01-01"), "is longer than 400 days"),
+        (("--from", "9999-12-31", "--to", "9999-12-31"), "--from is 9999-12-31: a day from 2000-01-01 to 2999-12-31"),
+        (("--from", "0001-01-01"), "--from is 0001-01-01: a day from 2000-01-01"),
+        (("--plot", "none/week.png"), "--plot is none/week.png: a file FILE.png in a folder that is there"),
+        (("--plot", "week.pdf"), "--plot is week.pdf: a file FILE.png"),
         (("--copy", "gone.db"), "--copy names gone.db, and there is no such file"),
     ],
 )
@@ -138,3 +142,11 @@ def test_days_that_cannot_be_are_refused_in_one_line(settings: Path, words: tupl
 def test_a_file_that_cannot_be_written_is_said(settings: Path, tmp_path: Path) -> None:
     told = gpubot(settings, "--csv", str(tmp_path / "none" / "week.csv"), "--week")
     assert told.exit_code == 2 and "week.csv cannot be written: No such file or directory" in told.stderr
+
+
+def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "gpubot.toml"
+    file.write_text('[site]\nzone = "UTC"\n[store]\nurl = "sqlite:///books.db"\n')
+    open_store(f"sqlite:///{tmp_path}/books.db").close()
+    told = gpubot(file, "--plot", str(tmp_path / "week.png"))
+    assert told.exit_code == 0 and "There is nothing to draw" in told.stderr and not (tmp_path / "week.png").exists()

@@ -82,9 +82,15 @@ def _period(wanted: Wanted, now: datetime, zone: str) -> Period:
 LONGEST = 400
 """Days in one report: hours are kept for as long."""
 
+FIRST, LAST = date(2000, 1, 1), date(2999, 12, 31)
+"""Days of which midnight is an instant in every zone, and the day after is one, too."""
+
 
 def _day(option: str, typed: str) -> date:
     try:
-        return date.fromisoformat(typed)
+        day = date.fromisoformat(typed)
     except ValueError:
         raise CannotStart(f"{option} is {typed}, which is no day; write it like {option} 2026-11-09") from None
+    if not FIRST <= day <= LAST:
+        raise CannotStart(f"{option} is {typed}: a day from {FIRST} to {LAST}, like {option} 2026-11-09")
+    return day
