@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.domain import hours
-from bot.domain.backfill import counted_on
 from bot.domain.frees import ROUND, Frees
 from bot.domain.model import Request
 
@@ -62,7 +61,7 @@ class Worst:
             self._wanted = []
         turn = max(self._from, self._free[count - 1], self._booked(request, self._free[count - 1]))
         back = self._back(request, turn)
-        del self._free[counted_on(count, self._free, turn) if request.start is not None else slice(count)]
+        del self._free[:count]
         for _ in range(count):
             insort(self._free, back)
         if request.start is None:

@@ -8,8 +8,8 @@ from bot.domain.hours import local
 from bot.domain.lifecycle import UNDER_WAY
 from bot.domain.model import BOT, Agreement, LeaseState, Machine, MoveState, Request, RequestState, RestWhy, Turn
 from bot.domain.policy import Policy
-from bot.domain.times import night as night_at
 from bot.domain.promises import likely_by
+from bot.domain.times import night as night_at
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import (
     Part,
