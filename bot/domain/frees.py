@@ -62,6 +62,7 @@ class Free:
     who: PersonId = ""  # whose it is until then
     at: datetime | None = None  # the time that decides it
     agreed: datetime | None = None  # as agreed, without statistics; None: that is what is likely
+    sure: bool = False  # at worst it is free by then whoever waits; else only if somebody waits until then
 
     @property
     def due(self) -> datetime:
@@ -101,10 +102,10 @@ class Frees:
             return None
         label, after = self.takes.get(slot), self.nexts.get(slot)
         if label == wanted and label is not None and label not in self.books.leases:  # offered to whoever asks
-            return Free(self.now, self.now, slot, "free_now")
+            return Free(self.now, self.now, slot, "free_now", sure=True)
         if label is None:
             elsewhere = self.sight is not None and self.sight.settings(slot)
-            return None if elsewhere else Free(self.now, self.now, slot, "free_now")
+            return None if elsewhere else Free(self.now, self.now, slot, "free_now", sure=True)
         free = self._of(label, slot)
         if free is None or after is None or after == wanted:
             return free
@@ -120,7 +121,8 @@ class Frees:
         worst = self.back(lease.terms.length, self.starts(free.latest), lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             end, worst = min(end, keeps.ends_by), max(free.latest, keeps.back_by)
-        return Free(self.out(lease.machine, end), worst, free.slot, "behind", lease.person, end)
+        out, sure = self.out(lease.machine, end), keeps is not None
+        return Free(out, worst, free.slot, "behind", lease.person, end, sure=sure)
 
     def _of(self, label: str, slot: SlotId) -> Free | None:
         """When the slot that a label has is expected back."""
@@ -140,7 +142,8 @@ class Frees:
         worst = self.back(lease.terms.length, begins, lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             end, worst = min(end, keeps.ends_by), max(self.now, keeps.back_by)
-        return Free(self.out(lease.machine, end), worst, slot, cause, lease.person, end)
+        out, sure = self.out(lease.machine, end), keeps is not None
+        return Free(out, worst, slot, cause, lease.person, end, sure=sure)
 
     def _offered(self, label: str, slot: SlotId, free: Free | None = None) -> Free:
         """A slot that is offered to somebody: they take it.
@@ -157,7 +160,8 @@ class Frees:
         worst = self.back(request.terms.length, self.starts(max(latest, by)), request.person)
         if request.passing is not None:
             end, worst = min(end, request.passing.ends_by), max(latest, request.passing.back_by)
-        return Free(self.out(request.machine, end), worst, slot, "reserved", request.person, end)
+        out, sure = self.out(request.machine, end), request.passing is not None
+        return Free(out, worst, slot, "reserved", request.person, end, sure=sure)
 
     def usual(self, uuid: MachineId) -> timedelta:
         """How long a restart of a machine usually takes."""
@@ -189,20 +193,20 @@ class Frees:
             end = min(end, keeps.ends_by)
         if slot in self._given_way(lease):
             end, cause = self.now, "spare"
-        due = self.out(lease.machine, max(end, self.now), lease.label)
-        found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due)
+        due, sure = self.out(lease.machine, max(end, self.now), lease.label), keeps is not None
+        found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due, sure)
         if cause != "own_end" or lease.active_since is None:
             return found
         lately = self.lately(lease.kind)
         soon = lately.end(lease.active_since, end, self.now) if lately is not None else end
         if soon < end:
             likely = self.out(lease.machine, soon, lease.label)
-            found = Free(min(due, likely), found.latest, slot, "early", lease.person, lease.end, due)
+            found = Free(min(due, likely), found.latest, slot, "early", lease.person, lease.end, due, sure)
         quiet = foretold.take_back(self.books.watches.get(slot), lease, self.now, self.policy)
         taken = self._agreed_out(lease.machine, quiet, lease.label) if quiet is not None else None
         if taken is None or taken >= found.likely:
             return found
-        return Free(taken, max(taken, found.latest), slot, "quiet", "", taken, due)
+        return Free(taken, max(taken, found.latest), slot, "quiet", "", taken, due, sure)
 
     def worst_of(self, lease: Lease) -> datetime:
         """When an active lease is back at worst: extended once, then work runs on, then silence, and the night that the terms give."""
@@ -268,8 +272,8 @@ class Frees:
             cause, by = ("when_done", worst) if waits else ("returning", None)
             return Free(night.start, max(worst, night.start), slot, cause, lease.person, by)
         likely = max(self.now + self._announces(lease.machine, found[0]), found[1].start) + usual
-        by = out_by(self.books, lease, mine, self.now, self.policy)
-        return Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely)
+        by, sure = out_by(self.books, lease, mine, self.now, self.policy), any(a.firm for a in mine)
+        return Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely, sure=sure)
 
     def _worst_returning(self, lease: Lease) -> datetime:
         mine = self.agreed(lease.machine, lease.label)

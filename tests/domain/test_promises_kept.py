@@ -5,7 +5,7 @@ Each has a fault planted into the rules that it finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from random import Random
@@ -25,7 +25,7 @@ from bot.domain.waiting import Promised
 from tests.domain.test_promises import Slow
 from tests.domain.world import MONDAY_10, ZONE
 
-MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+SECOND, MIN, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 # ---- a line in numbers --------------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class Numbers:
 
     def promised(self) -> dict[int, datetime | None]:
         """The latest turn of each one that does not float."""
-        worst, found = Worst(Plain(), self.devices), {}
+        worst, found = Worst(Plain(), [(at, False) for at in self.devices]), {}
         for request in self.line:
             found[request.number] = worst.turn(request) if request.number not in self.floats else None
             (worst.float if request.number in self.floats else worst.serve)(request)
@@ -196,6 +196,8 @@ class Played(Slow):
             self.promised[number] = MONDAY_10 + 1000 * DAY  # the base class asks who answers at once
 
         self.attempt(ask)
+        world.now += SECOND
+        world.round()
 
     def play(self, days: int) -> str:
         """Whose promise was broken, or moved by what nobody did; "" nobody's."""
@@ -203,6 +205,7 @@ class Played(Slow):
         joins = sorted(world.now + self.random.random() * days * DAY / 2 for _ in range(7))
         while world.now < end and not self.wrong:
             world.now += self.step()
+            world.last_look = world.now - MIN  # rounds in between see nothing new, and nobody was away
             world.round()
             if joins and world.now >= joins[0]:
                 joins.pop(0)
@@ -217,14 +220,32 @@ class Played(Slow):
         world = self.world
         waits = {r.person for r in queue.line(world.books)}
         for lease in list(world.books.leases.values()):
-            asked = lease.state is LeaseState.RETURNING and lease.question is not None and not lease.windowed
-            if asked and lease.person in waits and hours.is_working(world.now, ZONE, world.policy):
+            asked = lease.question is not None and not lease.windowed
+            own = lease.state is LeaseState.RESERVED or (lease.state is LeaseState.RETURNING and lease.person in waits)
+            if asked and own and hours.is_working(world.now, ZONE, world.policy):
                 world.agree(lease.person, self.name(lease.machine), "now", lease.label)
 
     def step(self) -> timedelta:
         near = super().step()
         offers = any(r.offer is not None for r in self.world.books.requests.values())
-        return near if near < 5 * MIN or offers else 20 * MIN
+        soon = any(a.now or a.when_done for a in self.world.books.agreements.values())
+        if near < 5 * MIN or offers or soon:
+            return near
+        return min((at - self.world.now for at in self.events() if at > self.world.now), default=HOUR) + SECOND
+
+    def events(self) -> Iterator[datetime]:
+        """When something is due next, by the books and by the clock on the wall."""
+        books, now, policy = self.world.books, self.world.now, self.policy
+        yield from (now + HOUR, now.replace(minute=0, second=0) + HOUR)
+        for lease in books.leases.values():
+            ends = (lease.end, lease.end + policy.running_work) if lease.end is not None else ()
+            yield from (*ends, lease.counts_from + policy.stuck_return)
+        for request in books.requests.values():
+            if request.start is not None:
+                yield request.start
+                yield request.start - policy.usual_first
+            if request.rest is not None and request.rest.until is not None:
+                yield request.rest.until
 
     def check(self) -> None:
         world = self.world

@@ -14,6 +14,7 @@ from datetime import timedelta
 from bot.domain.draft import Draft
 from bot.domain.model import BOT, Hindrance, Machine, MachineId, Request, Rest, RestWhy, SlotId, Turn
 from bot.domain.near import host_of, near
+from bot.domain.planner.past import needs
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.slots import all_of
@@ -47,7 +48,7 @@ class Pool:
         if most is None:
             shut = self._sight.shut(machine)
             most = self._open[key] = self.good(request.kind, machine.uuid) if shut == "" else 0
-        return request.count <= most
+        return needs(request) <= most
 
     def _forget(self) -> None:
         self._good, self._open, self._stamp = {}, {}, self._draft.stamp
@@ -101,7 +102,7 @@ def _over(draft: Draft, request: Request) -> None:
 
 def _lacking(request: Request, good: int) -> str:
     """Why its host could not serve it even if everybody gave back what they have, in words: fewer cards are in the pool there; "" it could."""
-    if good >= request.count:
+    if good >= needs(request):
         return ""
     return (
         f"{good or 'none'} of the {request.count} that it wants {'is' if good < 2 else 'are'} in the pool"

@@ -71,7 +71,7 @@ def promise(
     :param sight: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on, and it is known
         what the next round would give
     """
-    return Play(books, now, policy, zone_of, sight).promise(request)
+    return Play(books, now, policy, zone_of, sight, careful=True).promise(request)
 
 
 class Promises(Mapping[int, Promise]):
@@ -90,7 +90,7 @@ class Promises(Mapping[int, Promise]):
         sight: Sight | None = None,
     ) -> None:
         """See :func:`promise`."""
-        self._books, self._play = books, Play(books, now, policy, zone_of, sight)
+        self._books, self._play = books, Play(books, now, policy, zone_of, sight, careful=True)
         self._made: dict[int, Promise] = {}
         self._watches = policy.level == "watch"
 
@@ -142,7 +142,8 @@ class _Line:
         self._shares = _Shares(play, like, self._queued)
         self._likely: dict[int, list[Free] | None] = {}
         self._worst: dict[int, datetime | None] = {}
-        self._worst_walk = _walk_worst(play, self._queued, play.frees_of(like, play), self.floats)
+        rests = {r.number for r in self._queued if r.rest is not None and play.careful}
+        self._worst_walk = _walk_worst(play, self._queued, play.frees_of(like, play), self.floats | rests)
 
     @property
     def floats(self) -> Set[int]:
@@ -182,7 +183,8 @@ def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterat
 def _walk_worst(
     frees: Frees, waits: list[Request], free: list[Free], floats: Set[int]
 ) -> Iterator[tuple[int, datetime | None]]:
-    state = Worst(frees, (f.latest for f in free), {frees.zone_of(f.who) for f in free if f.who})
+    zones = {frees.zone_of(f.who) for f in free if f.who}
+    state = Worst(frees, ((f.latest, f.sure) for f in free), zones)
     for request in waits:
         yield request.number, state.turn(request)
         if request.number in floats:
@@ -229,9 +231,12 @@ class Play(Frees):
         policy: Policy,
         zone_of: Callable[[PersonId], str],
         sight: Sight | None,
+        careful: bool = False,
     ) -> None:
-        """See :func:`promise` and ``Frees``."""
+        """See :func:`promise` and ``Frees``. ``careful``: for what is told: who rests now may come back at the worst moment. Else it is taken to be in
+        line all the while, which is never later: so what was told is not moved by a rest as such, but by what comes of it."""
         super().__init__(books, now, policy, zone_of, sight)
+        self.careful = careful
         self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
         self._near: dict[str, Places] = {}  # what concerns each host
         self._nexts: dict[str, _Next] = {}  # what the next round gives there
@@ -425,7 +430,7 @@ class Play(Frees):
     def _likely(self, request: Request, free: datetime) -> datetime:
         """A free device is put on in the machine's next agreed restart, or at once when its person is asked."""
         usual = self.usual(request.machine)
-        mine = [a for a in self.agreed(request.machine, str(request.number)) if not a.now and not a.when_done]
+        mine = [a for a in self._for(request) if not a.now and not a.when_done]
         found = windows.next_window(mine, request.machine, free, usual, self.policy)
         later = found is not None and not self._asks_at_once(request)
         announced = max(free, self.now) + self.policy.last_call
@@ -434,7 +439,12 @@ class Play(Frees):
 
     def _asks_at_once(self, request: Request) -> bool:
         """Whether a "now" or "when done" of it may come sooner than a window by the clock."""
-        return any(a.now or a.when_done for a in self.agreed(request.machine, str(request.number)))
+        return any(a.now or a.when_done for a in self._for(request))
+
+    def _for(self, request: Request) -> list[Agreement]:
+        """The times that are agreed for its restart. After "ask me first" only what was named for it."""
+        found = self.agreed(request.machine, str(request.number))
+        return [a for a in found if a.label or not request.ask_first]
 
     def _latest(self, request: Request, free: datetime) -> datetime:
         """At worst it is asked when its device is free, in its person's working hours, or takes the next standing window."""
@@ -443,7 +453,7 @@ class Play(Frees):
         if request.offer is not None and free <= self.now:
             asked = max(self.now, request.offer.accept_by)
         asked = (blackouts.first(p, asked, takes) or asked) + takes
-        for agreement in self.agreed(request.machine, str(request.number)):
+        for agreement in () if request.offer is not None else self._for(request):
             found = windows.next_window([agreement], request.machine, free, usual, p)
             if found is not None and not agreement.now:
                 asked = max(asked, (blackouts.first(p, max(found[1].start, free), takes) or free) + takes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bot.domain.draft import Draft
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_REQUEST
@@ -46,6 +46,7 @@ MOVED = {
     "drained": "an admin took a card out of the pool",
     "aside": "a card is out of the pool",
     "first": "others went first, who could be asked when those ahead could not",
+    "hindered": "nothing can be given to its machine, or too few cards are in the pool, for a while",
     "own": "a card of their own did not come back",
     "lease": "somebody has a card for longer than could be foreseen",
 }
@@ -82,11 +83,12 @@ def tell(draft: Draft, request: Request, promise: Promise | None) -> Request:
 def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy: Policy) -> None:
     """Once a round, when all was decided: score what came, and tell anew what moved."""
     _came(draft)
+    told = [r for r in draft.requests.values() if _counts(r)]
     since = datetime.fromtimestamp(draft.numbers.get(CHECKED, 0), UTC)
-    lines = _changed(draft, since)
-    if not lines:
+    lines = _changed(draft, since) if told else set()
+    told = [r for r in told if _line(draft, r) in lines or _said_since(draft, r, since)]
+    if not told:
         return
-    told = [r for r in draft.requests.values() if _counts(r) and (r.kind, host_of(draft, r.machine)) in lines]
     draft.note(CHECKED, int(draft.now.timestamp()))
 
     def zone_of(person: PersonId) -> str:
@@ -97,6 +99,17 @@ def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy
     found = [(r, after) for r in told if (after := _after(draft, play, r)) is not None]
     for request, promised in found:  # only now: the play looks at the draft
         _write(draft, request, promised)
+
+
+def _line(draft: Draft, request: Request) -> Line:
+    return request.kind, host_of(draft, request.machine)
+
+
+def _said_since(draft: Draft, request: Request, since: datetime) -> bool:
+    """Whether a time for the restart of its machine was named, or said no to, since then."""
+    at = since - timedelta(microseconds=1)
+    named = _named_since(draft, request.machine, str(request.number), at)
+    return bool(named) or _said_no(draft, request.machine, request.person, at)
 
 
 def _counts(request: Request) -> bool:
@@ -154,8 +167,11 @@ def _after(draft: Draft, play: Play, request: Request) -> _After | None:
     """What becomes of a promise; None: it holds."""
     said = request.promised
     assert said is not None
+    if request.rest is not None and request.rest.why in OWN_REST:
+        return _After(None)
     if request.rest is not None:
-        return _After(None) if request.rest.why in OWN_REST else None
+        hindered = Promised(draft.now, None, None, "hindered")
+        return _After(hindered, "hindered") if said.likely is not None else None
     if said.latest is None:
         return None
     lease = draft.leases.get(str(request.number))
@@ -176,7 +192,7 @@ def _reserved(draft: Draft, play: Play, lease: Lease, said: Promised) -> _After 
     """What becomes of a promise whose devices are kept already: an owner of its machine names a later time, or says no to one."""
     if lease.state is not LeaseState.RESERVED or said.latest is None:
         return None
-    if _said_no(draft, lease.machine, said.at):
+    if _said_no(draft, lease.machine, lease.person, said.at):
         return _After(None)
     named = _named_since(draft, lease.machine, lease.label, said.at)
     latest = play.latest_reserved(lease, named) if named else None
@@ -188,7 +204,7 @@ def _own_word(draft: Draft, request: Request, since: datetime) -> bool:
     mine = (x for x in leases_to(draft, request.person) if x.kind == request.kind and x.state in OPEN_LEASE)
     longer = any(x.changed >= since and meet(draft, x.machine, request.machine) for x in mine)
     named = _named_since(draft, request.machine, str(request.number), since)
-    return longer or bool(named) or _said_no(draft, request.machine, since)
+    return longer or bool(named) or _said_no(draft, request.machine, request.person, since)
 
 
 def _named_since(draft: Draft, machine: MachineId, label: str, since: datetime) -> list[Agreement]:
@@ -196,9 +212,11 @@ def _named_since(draft: Draft, machine: MachineId, label: str, since: datetime) 
     return [a for a in mine if a.made > since and a.person != BOT]
 
 
-def _said_no(draft: Draft, machine: MachineId, since: datetime) -> bool:
-    known = draft.machines.get(machine)
-    return known is not None and any(no.said is not None and no.said > since for no in known.not_nows)
+def _said_no(draft: Draft, machine: MachineId, person: PersonId, since: datetime) -> bool:
+    """Whether a time was said no to: for the machine that waits, or for one from which what they have themselves is to come back."""
+    own = {x.machine for x in leases_to(draft, person) if x.state in OPEN_LEASE}
+    known = (draft.machines.get(uuid) for uuid in {machine, *own})
+    return any(no.said is not None and no.said > since for m in known if m is not None for no in m.not_nows)
 
 
 def _named(draft: Draft, request: Request, since: datetime, promise: Promise, after: Promised) -> _After:
@@ -216,9 +234,11 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
         slots = tuple(sorted(c.name for c in out))
         return _After(after, "drained" if drained else "aside", drained[0].by if drained else "", slots)
     went = (x for x in draft.leases.values() if x.since > since and x.kind == request.kind and x.passing is None)
-    first = next((x for x in went if meet(draft, x.machine, request.machine) and x.request > request.number), None)
-    if first is not None:
-        return _After(after, "first", first.person)
+    for lease in went:
+        its = draft.requests.get(lease.request)
+        past = its is not None and any(r.place_key < its.place_key for r in (request, *others))
+        if past and meet(draft, lease.machine, request.machine):
+            return _After(after, "first", lease.person)
     if promise.who == request.person:
         return _After(after, "own", promise.who)
     return _After(after, "lease", promise.who)

@@ -200,6 +200,12 @@ def _moved_by(t: Telling) -> list[Part]:
             return [who, " took ", cards, " out of the pool"]
         case "aside":
             return [cards, f" {'rest' if t.many else 'rests'}"]
+        case "hindered":
+            return [f"nothing can be given to {t.vm} just now"]
+        case "own":
+            return (
+                ["what you have yourself is still out"] if not t.public else ["what they have themselves is still out"]
+            )
         case "first":
             return [who, " went first, for somebody earlier in line could not be asked"]
     return [who, " has theirs for longer than I could foresee"]
