@@ -91,6 +91,17 @@ def test_somebody_urgent_goes_before_and_the_others_are_told_anew(urgent: bool) 
     assert len(ledger(world, "promised")) == 2
 
 
+def test_who_is_urgent_and_has_it_at_once_is_named_and_nobody_who_had_one_before() -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3"), "for 2d")
+    ask(world, "bob", "vm-r", 4)
+    world.pass_time(MIN, MIN)
+    world.request("carol", "vm-train", 1, "any time today", "for 6d", urgent=True, because="a deadline")
+    world.pass_time(2 * MIN, MIN)
+    told = world.told(NewsKind.WAIT_MOVED, "bob")
+    assert [(n.reason, n.who) for n in told] == [("urgent", "carol")]
+
+
 def test_a_card_that_an_admin_takes_out_is_told_with_who_did_it() -> None:
     world = busy()
     number = ask(world, "bob", "vm-r", 2).number

@@ -223,7 +223,7 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
     """What moved it since it was told."""
     others = [r for r in line_of(draft, request) if r.number != request.number]
     ahead = [r for r in others if r.place_key < request.place_key and r.rest is None]
-    for other in ahead:
+    for other in [*ahead, *_came_before(draft, request, since)]:
         if other.asked > since or (other.changed is not None and other.changed > since):
             why = "urgent" if other.urgent else "team" if _by_team(other) and other.asked > since else "again"
             return _After(after, why, other.person)
@@ -242,6 +242,20 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
     if promise.who == request.person:
         return _After(after, "own", promise.who)
     return _After(after, "lease", promise.who)
+
+
+def _came_before(draft: Draft, request: Request, since: datetime) -> list[Request]:
+    """Those who asked, or asked urgently, since then, have the earlier place, and were given what was there at once."""
+    found = []
+    for lease in draft.leases.values():
+        its = draft.requests.get(lease.request)
+        if its is None or lease.since <= since or its.kind != request.kind or its.place_key >= request.place_key:
+            continue
+        account = draft.accounts.get(its.person)
+        said = its.urgent and account is not None and account.urgent is not None and account.urgent > since
+        if (its.asked > since or said) and meet(draft, its.machine, request.machine):
+            found.append(its)
+    return found
 
 
 def _by_team(request: Request) -> bool:
