@@ -128,7 +128,9 @@ def test_passed_and_alone_nobody_is_said_to_be_asked(house: House) -> None:
 
 
 def test_passed_and_not_alone_the_next_is_asked(house: House) -> None:
-    house.say("bob", "request 4")
+    for card in ("T4-2", "T4-3", "T4-4"):
+        house.say("dana", f"drain {card} because a test")
+    house.say("bob", "request 1")
     house.say("carol", "request 1")
     house.round()
     assert "The next in line is asked" in text_of(house.say("bob", "pass"))
