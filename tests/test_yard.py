@@ -58,7 +58,7 @@ def test_the_manifest_asks_for_what_the_bot_uses_and_no_more(manifest: dict[str,
     assert set(manifest["oauth_config"]["scopes"]) == {"bot"}
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == {
         "commands", "chat:write", "im:write", "im:history", "app_mentions:read", "users:read", "channels:read",
-        "groups:read", "pins:write", "dnd:read",
+        "groups:read", "pins:write", "dnd:read", "files:write",
     }  # fmt: skip
     assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {
         "app_home_opened",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain import leases, planner, pool, queue
-from bot.domain.errors import Already, NotYours, TooLate, TooMany
+from bot.domain.errors import Already, NotYours, ReasonWanted, TooLate, TooMany
 from bot.domain.model import AsideWhy, Job, LeaseState, Length, RequestState, RestWhy
 from bot.domain.news import NewsKind
 from bot.domain.pool import set_aside
@@ -328,7 +328,9 @@ def test_given_up_by_another_owner_of_its_machine_it_is_withdrawn() -> None:
     world.do(lambda d: pool.set_owners(d, d.machines["uuid-vm-r"], ("bob", "carol"), "dana"))
     number = world.request("bob", "vm-r", window="tonight").number
     world.round()
-    world.release("carol", str(number))
+    with pytest.raises(ReasonWanted):
+        world.release("carol", str(number))
+    world.release("carol", str(number), because="it is theirs this week")
     assert world.req(number).state is RequestState.WITHDRAWN
 
 

@@ -643,9 +643,11 @@ class World:
         assert wish is not None
         return self.do(lambda d: windows.agree(d, d.machines[f"uuid-{vm}"], self.people[who], wish, self.policy, label))
 
-    def release(self, who: str, label: str, slots: tuple[str, ...] | None = None, window: str | None = None) -> Lease:
+    def release(
+        self, who: str, label: str, slots: tuple[str, ...] | None = None, window: str | None = None, because: str = ""
+    ) -> Lease:
         def act(d: Draft) -> Lease:
-            lease = leases.release(d, d.leases[label], slots, who)
+            lease = leases.release(d, d.leases[label], slots, who, because=because)
             wish = self.wish(window)
             if wish is not None:
                 windows.agree(d, d.machines[lease.machine], self.people[who], wish, self.policy, lease.label)
