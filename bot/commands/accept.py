@@ -31,8 +31,11 @@ def run(ctx: Context) -> Reply:
     heard = ctx.hear()
     ctx.clear(heard, HINT, TAKES)
     request = _meant(ctx, ctx.labels(heard), heard.window is not None)
+    there = all(ctx.draft.card(hold.slot).aside is None for hold in ctx.draft.held(str(request.number)))
+    past = request.passing.over if request.passing is not None and there else None
     taken = planner.accept(ctx.draft, ctx.sight(), request, ctx.person, heard.window, ctx.policy)
-    return words.accepted(ctx.scene(), taken, lost=request.state is RequestState.OFFERED)
+    scene = ctx.promised(taken) if isinstance(taken, Request) else ctx.scene()
+    return words.accepted(scene, taken, lost=request.state is RequestState.OFFERED, past=past)
 
 
 def _meant(ctx: Context, labels: tuple[str, ...], timed: bool) -> Request:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
-from bot.domain.model import Mode, Request, SlotId
+from bot.domain.model import Mode, Request, SlotId, Turn
 from bot.domain.near import near
 from bot.domain.planner.giving import Given
 from bot.domain.planner.past import Past
@@ -48,6 +48,11 @@ class Lot:
         return self._open
 
     @property
+    def free(self) -> int:
+        """How many of them anybody could be given: what comes back nobody knows when is of use to its own machine alone."""
+        return sum(1 for t in self.open if t.turn is Turn.HAS or t.free_at is not None)
+
+    @property
     def past(self) -> Past:
         """Who waits in it, and what they count on."""
         if self._past is None:
@@ -64,7 +69,7 @@ class Lot:
     @property
     def waits(self) -> bool:
         """Whether anybody of it has to wait so far."""
-        return self._past is not None and (bool(self._past.shadows) or self._past.stuck is not None)
+        return self._past is not None and self._past.waits
 
     def spots(self, request: Request, kept: Mapping[SlotId, Mapping[str, int]]) -> list[Spot]:
         """What a request could be given, best first.

@@ -8,11 +8,11 @@ later than that, changes nothing for anybody; and whoever is not, may take only 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
-from bot.domain import hours
-from bot.domain.backfill import Shadow, first_in_the_way, go_past, shadow
+from bot.domain.backfill import Shadow, Waiting, Way
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
 from bot.domain.lengths import end_of
@@ -31,27 +31,24 @@ class Past:
         self._draft, self._sight, self._frees = draft, sight, frees
         self._policy, self._zone_of = frees.policy, frees.zone_of
         self._kind, self._cards = kind, cards
-        self._dues: list[datetime] | None = None  # of what is left when all who wait were served; None: nobody waits
-        self._waiting: list[Request] = []  # in order, as the shadows are
-        self.shadows: list[Shadow] = []
-        self.stuck: int | None = None  # who waits for more than there is: nobody goes past
+        self._line: Waiting | None = None  # None: nobody waits so far
+        self._waiting: list[int] = []  # those who do, in order
+        self._latest: dict[int, datetime | None] | None = None  # what they may be promised, where that is asked for
+        self._refused: tuple[int, int] | None = None  # so many devices would move the latest time of whom
 
     # ---- who waits
 
+    @property
+    def waits(self) -> bool:
+        """Whether anybody has to wait so far."""
+        return self._line is not None
+
     def wait(self, request: Request, earliest: datetime) -> None:
         """Somebody has to wait: from now on they are counted with."""
-        if self.stuck is not None:
-            return
-        if self._dues is None:
-            self._dues = self.dues()
-        count = needs(request)
-        found = shadow(request.number, count, self._dues, earliest)
-        if found is None:
-            self.stuck = request.number
-            return
-        self.shadows.append(found)
-        self._waiting.append(request)
-        self._dues = sorted(self._dues[count:] + [self.due_back(request, found.start)] * count)
+        if self._line is None:
+            self._line = Waiting(self.dues(), self._draft.now)
+        self._line.wait(request.number, needs(request), earliest, partial(self.due_back, request))
+        self._waiting.append(request.number)
 
     def due_back(self, request: Request, start: datetime) -> datetime:
         """When devices are due that somebody takes then."""
@@ -62,54 +59,47 @@ class Past:
 
     # ---- who goes past
 
-    def in_the_way(self, count: int, its: Stay) -> Shadow | None:
-        """The first who would be delayed if so many devices were given now; None: nobody."""
-        counted = [*self._counted(its.back)]
-        found = first_in_the_way(counted, count, its.back)
-        over = [s for s in counted if s.start < its.back]
-        return found if found is not None or not over else self._at_worst(over, count, its)
+    def way(self, count: int, its: Stay) -> Way:
+        """Who is passed if so many devices are given now, and the first of them who would be delayed."""
+        return self._line.way(count, its.back) if self._line is not None else Way(None, (), count)
 
-    def kept_to(self, its: Stay) -> Shadow | None:
-        """Whom somebody who goes must be back for; None: nobody."""
-        return next((s for s in self.shadows if s.start >= its.back), None)
+    def shadow(self, number: int) -> Shadow | None:
+        """What one who waits counts on; None: there is less than that."""
+        shadows = self._line.shadows if self._line is not None else ()
+        return next((s for s in shadows if s.number == number), None)
 
     def go(self, count: int, its: Stay) -> None:
         """Somebody is given so many devices."""
-        counted = [*self._counted(its.back)]
-        go_past(counted, count, its.back)
-        if self._dues is not None and all(s.start < its.back for s in counted):
-            self._dues = sorted(self._dues[count:] + [its.back] * count)
+        if self._line is not None:
+            self._line.go(count, its.back)
+        self._latest, self._refused = None, None
 
-    def _counted(self, back: datetime) -> Iterator[Shadow]:
-        """Those for whom it matters: for all after one who starts later than that, as many are there as before."""
-        for one in self.shadows:
-            yield one
-            if one.start >= back:
-                return
+    # ---- what was promised
 
-    def _at_worst(self, over: list[Shadow], count: int, its: Stay) -> Shadow | None:
-        """Of those who would have some over: the first for whom that is not so if all goes as slowly as it may."""
-        frees = Frees(self._draft, self._draft.now, self._policy, self._zone_of, self._sight)
-        cards = [c for c in self._cards if self._size(c) in (None, self._kind) and self._sight.usable(c.name)]
-        frees_of = (frees.free(slot, "") for card in cards for slot in parts(card, self._kind))
-        worst = sorted(free.latest for free in frees_of if free is not None)
-        kept = self.kept_to(its)
-        back = kept.start if kept is not None else None
-        for one, request in zip(self.shadows[: len(over)], self._waiting, strict=False):
-            needed = needs(request)
-            if len(worst) < needed:
-                return one
-            start = worst[needed - 1]
-            if back is not None and back <= start:
-                return None
-            if sum(1 for at in worst if at <= start) - needed < count:
-                return one
-            again = frees.back(request.terms.length, frees.starts(self._answered(request, start)), request.person)
-            worst = sorted([*worst[needed:], *[again] * needed])
+    def moves(self, request: Request, count: int, trial: Callable[[], Draft]) -> int | None:
+        """The first other person who waits, and whose latest time would move if so many devices were given to a request; None: nobody's.
+
+        Asked where somebody takes what will be over: at worst it may not be.
+
+        :param trial: makes a copy of the books in which it was given
+        """
+        if self._refused is not None and count >= self._refused[0]:
+            return self._refused[1]
+        if self._latest is None:
+            self._latest = self._latest_times(self._draft)
+        then = self._latest_times(trial())
+        for number, was in self._latest.items():
+            now, mine = then[number], self._draft.requests[number].person == request.person
+            if not mine and was is not None and (now is None or now > was):
+                self._refused = count, number
+                return number
         return None
 
-    def _answered(self, request: Request, at: datetime) -> datetime:
-        return hours.add_working(at, self._policy.accept_by, self._zone_of(request.person), self._policy)
+    def _latest_times(self, draft: Draft) -> dict[int, datetime | None]:
+        from bot.domain.promises.play import Play  # which reckons with turns
+
+        play = Play(draft, draft.now, self._policy, self._zone_of, self._sight)
+        return {number: play.latest(draft.requests[number]) for number in self._waiting}
 
     # ---- what is due
 
@@ -163,10 +153,14 @@ class Past:
         return min(out, lease.passing.back_by) if lease.passing is not None else out
 
     def _due_offered(self, request: Request, since: datetime) -> datetime:
-        if request.passing is not None:
-            return request.passing.back_by
         offer = request.offer
-        return self.due_back(request, max(since, offer.accept_by if offer is not None else since))
+        out = self.due_back(request, max(since, offer.accept_by if offer is not None else since))
+        return min(out, request.passing.back_by) if request.passing is not None else out
+
+
+def kept_to(way: Way, its: Stay) -> Shadow | None:
+    """Whom somebody who goes must be back for; None: nobody."""
+    return min((s for s, _ in way.counted if s.start >= its.back), key=lambda s: s.start, default=None)
 
 
 def needs(request: Request) -> int:

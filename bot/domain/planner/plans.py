@@ -5,11 +5,12 @@ Called where a time for all at once is wanted; for one of them ``promises`` says
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping
 from datetime import date, datetime
-from heapq import heapify, heappop, heappush
 
 from bot.domain import hours
+from bot.domain.backfill import counted_on
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
 from bot.domain.lengths import end_of
@@ -32,12 +33,12 @@ def plan(draft: Draft, sight: Sight, people: People, policy: Policy) -> Mapping[
 
 
 class _Plan:
-    """One pass. O(log n) for each device of each request, where n is how many devices there are."""
+    """One pass: for each device of each request a look into a sorted list of those of its line."""
 
     def __init__(self, draft: Draft, sight: Sight, people: People, policy: Policy) -> None:
         self._draft, self._sight, self._people, self._policy = draft, sight, people, policy
         self._frees = Frees(draft, draft.now, policy, self._zone, sight)
-        self._dues: dict[tuple[str, str], list[datetime]] = {}  # heaps, by host and kind
+        self._dues: dict[tuple[str, str], list[datetime]] = {}  # when what is left is due, sorted, by host and kind
         self._ends: dict[tuple[str, date], datetime] = {}  # the usual end of what begins on a day, by zone
 
     def _zone(self, person: PersonId) -> str:
@@ -54,12 +55,11 @@ class _Plan:
             return None
         usual = self._frees.usual(request.machine)
         earliest = self._draft.now if request.start is None else max(self._draft.now, request.start - usual)
-        for _ in range(count):
-            start = heappop(dues)  # the last of them is the latest
-        start = max(earliest, start)
+        start = max(earliest, dues[count - 1])
+        del dues[counted_on(count, dues, start)]
         out = self._end(request, start + usual) + self._policy.last_call + usual
         for _ in range(count):
-            heappush(dues, out)
+            insort(dues, out)
         return start
 
     def _of(self, request: Request) -> list[datetime]:
@@ -67,7 +67,6 @@ class _Plan:
         if key not in self._dues:
             lot = Lot(self._draft, self._sight, self._policy, self._frees, request, frozenset())
             self._dues[key] = lot.past.dues()
-            heapify(self._dues[key])
         return self._dues[key]
 
     def _end(self, request: Request, begins: datetime) -> datetime:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from bot.domain import hours
 from bot.domain.draft import Draft
@@ -18,7 +19,7 @@ from bot.domain.near import host_of, may_have, meet
 from bot.domain.planner.back import passing, stay
 from bot.domain.planner.giving import Given, Left, give, take_away
 from bot.domain.planner.lots import Lot
-from bot.domain.planner.past import needs
+from bot.domain.planner.past import kept_to, needs
 from bot.domain.planner.spots import People, Spot, window_known
 from bot.domain.policy import Policy
 from bot.domain.queue import line, line_of
@@ -156,32 +157,43 @@ class Turns:
 
     def _of(self, lot: Lot, request: Request, spots: list[Spot], known: bool) -> Given | Left:
         """The same for so many devices."""
-        count, its, keeps = len(spots), None, None
-        over = self._over(lot, request, count)
-        if over is not None:
-            return over
+        count, its, keeps, over = len(spots), None, None, False
+        behind = self._over(lot, request, count)
+        if behind is not None:
+            return behind
         if lot.waits and not self._is_off(Rule.PASSING, request):
-            if lot.past.stuck is not None:
-                return Left(Rule.PASSING, count)
             its = stay(self._frees, request, spots, known)
-            delayed = lot.past.in_the_way(count, its)
-            if delayed is not None:
-                return Left(Rule.PASSING, count, delayed, its.back)
-            waits = lot.past.kept_to(its)
+            way = lot.past.way(count, its)
+            if way.blocked is not None:
+                return Left(Rule.PASSING, count, lot.past.shadow(way.blocked), its.back)
+            waits = kept_to(way, its)
             keeps = passing(self._frees, request, its, waits.number, waits.start) if waits is not None else None
+            over = any(passed.start < its.back for passed, _ in way.counted)
         spare = not request.terms.spare and bool(lot.caps.share(request).over(count))
-        return Given(spots, known, its, keeps, spare)
+        given = Given(spots, known, its, keeps, spare)
+        moved = lot.past.moves(request, count, partial(self._tried, request, given)) if over else None
+        return given if moved is None else Left(Rule.PASSING, count, lot.past.shadow(moved), its.back if its else None)
+
+    def _tried(self, request: Request, given: Given) -> Draft:
+        """A copy of the books in which somebody is given something."""
+        trial = self._draft.scratch()
+        if Rule.LENT in self._off:
+            take_away(trial, given)
+        give(trial, self._sight, request, given, self._zone(request.person), self._policy)
+        return trial
 
     def _over(self, lot: Lot, request: Request, count: int) -> Left | None:
         """The share that so many devices would be over, while others really wait; None: none. Of what is spare nobody has a share."""
+        if not request.terms.spare and lot.caps.within(request, count):
+            return None
         share = lot.caps.share(request)
         if request.terms.spare:
             share = replace(share, most=0)
         for rule, others in ((Rule.CAP, lot.caps.others), (Rule.TEAM_CAP, lot.caps.other_teams)):
             if self._is_off(rule, request) or rule not in share.over(count):
                 continue
-            if others(request) > max(0, len(lot.open) - count) or self._other_sizes(lot, request, rule):
-                return Left(rule, len(lot.open), share=share)
+            if others(request) > max(0, lot.free - count) or self._other_sizes(lot, request, rule):
+                return Left(rule, lot.free, share=share)
         return None
 
     def _other_sizes(self, lot: Lot, request: Request, rule: Rule) -> bool:
@@ -192,7 +204,7 @@ class Turns:
         for kind in sorted(rivals(self._draft, request.kind) - {request.kind}):
             other = self._lot(host, replace(request, kind=kind))
             wanted = other.caps.others(request) if rule is Rule.CAP else other.caps.other_teams(request)
-            if wanted > len(other.open):
+            if wanted > other.free:
                 return True
         return False
 

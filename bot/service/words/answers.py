@@ -15,7 +15,7 @@ from bot.domain.model import Agreement, Lease, Length, Machine, Request, Request
 from bot.domain.queue import place, waiters
 from bot.domain.sight import Sight
 from bot.domain.slots import kinds as all_kinds
-from bot.service.ports import Bold, Button, Code, LineOf, Reply, When
+from bot.service.ports import Bold, Button, Code, LineOf, Name, Reply, When
 from bot.service.words import evidence
 from bot.service.words.board import free_cards
 from bot.service.words.common import (
@@ -57,6 +57,8 @@ from bot.service.words.kinds import counted, kinds_there, size_words, typed
 from bot.service.words.levels import BY_HAND, ask_whom, i_say_so, may_restart, next_night, who_restarts
 from bot.service.words.news_line import offer_buttons
 from bot.service.words.order import ahead, moved_line, wishes_lines
+from bot.service.words.passing import passing_line
+from bot.service.words.shares import lent_lines
 from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
 
 if TYPE_CHECKING:
@@ -432,13 +434,14 @@ def restart_buttons(
 # ---- answers to offers -----------------------------------------------------------------------------------------------
 
 
-def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
+def accepted(scene: Scene, taken: Lease | Request, lost: bool = False, past: int | None = None) -> Reply:
     """The answer to ``accept``: the card is reserved, or why it is not.
 
     :param lost: it was offered, and is not there any more; else nothing was offered just now
+    :param past: whom it would have gone past, if it is there still
     """
     if isinstance(taken, Request):
-        return _offer_lost(scene, taken) if lost else _first_again(scene, taken)
+        return _offer_lost(scene, taken, past) if lost else _first_again(scene, taken)
     machine = scene.books.machines.get(taken.machine)
     vm = name_of(machine)
     agreed = next(iter(usable(scene.books, taken.machine, taken.label, scene.now, scene.policy)), None)
@@ -456,6 +459,8 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False) -> Reply:
         evidence.open_there(scene, agreed),
         ln(i_say_so(scene.policy, f'I say so {before(scene, agreed)} before; one "not now" leaves it on.')),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
+        passing_line(scene.books, taken.passing, taken.person),
+        *lent_lines(scene.books, taken),
         *hindrances(scene, taken.machine, taken.label),
         *standing_still(scene),
         buttons=(
@@ -477,11 +482,15 @@ def _restarts_when(scene: Scene, agreed: Agreement, label: str) -> list[Part]:
     return agreed_when(scene, agreed, label=label)
 
 
-def _offer_lost(scene: Scene, request: Request) -> Reply:
-    """Accepted, and its card went out of the pool meanwhile."""
+def _offer_lost(scene: Scene, request: Request, past: int | None) -> Reply:
+    """Accepted, and its card went out of the pool meanwhile, or it would not be back in time any more."""
+    other = scene.books.requests.get(past) if past is not None else None
+    who: Part = Name(other.person) if other is not None else "somebody"
     return say(
         head(f"You are in line again for {wanted(request)} on {_vm(scene, request)} (#{request.number})."),
-        ln("What was offered was taken out of the pool just now. Your place is the old one."),
+        ln("It would not be back in time any more for ", who, ", who is before you. Your place is the old one.")
+        if past is not None
+        else ln("What was offered was taken out of the pool just now. Your place is the old one."),
         promise_line(scene.promises.get(request.number), request.person),
         _agreed_line(scene, request),
         buttons=_waits_buttons(request),

@@ -41,6 +41,8 @@ from bot.service.words.common import (
 from bot.service.words.kinds import kind_words
 from bot.service.words.levels import ask_whom, next_night, that_moment
 from bot.service.words.moves import was_off
+from bot.service.words.passing import passing_line
+from bot.service.words.shares import fewer_line, lent_lines, spare_line
 from bot.service.words.telling import Telling
 
 ENDINGS = {
@@ -106,6 +108,9 @@ def offer(t: Telling) -> Reply:
         ),
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), "."),
+        passing_line(t.books, request.passing, t.item.to),
+        fewer_line(request),
+        spare_line(request.terms.spare or (request.offer is not None and request.offer.spare), request, request.count),
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
         if by
         else None,
@@ -247,6 +252,8 @@ def leased(t: Telling) -> Reply:
         )
         if t.lease is not None
         else None,
+        passing_line(t.books, t.lease.passing, t.item.to) if t.lease is not None else None,
+        *lent_lines(t.books, t.lease),
         buttons=(
             _rather_later(t),
             about_button(f"I do not need {'them' if t.many else 'it'} any more", "release", t.ref),
