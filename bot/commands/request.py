@@ -1,8 +1,8 @@
 """request [N] [KIND] [on MACHINE] [for 8h / until fri 18:00] [from thu 14:00] [before 17:00] [restart now / tonight / ask] [partly] [urgent / spare] [because …]: ask for a card
 
 `from` books it for then, `before` leaves the line then. `partly`: fewer are better than none. `urgent`: earlier in line, with a reason, once in a
-while; `spare`: later, and only while nobody else wants it. Said again for the same machine and kind, it changes the waiting request. Only a
-round gives a card.
+while; `spare`: later, and only while nobody else wants it. Said again for the same machine and kind, it changes the waiting request, at its
+place; but what is booked and wanted sooner has the place of now. Only a round gives a card.
 """
 
 from __future__ import annotations

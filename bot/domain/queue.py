@@ -266,6 +266,7 @@ def _again(
         "terms": changed.terms,
         "because": changed.because,
         "ask_first": changed.ask_first,
+        "asked": changed.asked,
         "rest": changed.rest,
         "shifts": changed.shifts,
         "partly": changed.partly,
@@ -287,18 +288,27 @@ def _keep_promises(
 
 
 def _said(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Policy, terms: Terms) -> dict[str, Any]:
-    """What the words of a line change of a request that waits: nothing that was not said. Its place moves by those words alone."""
+    """What the words of a line change of a request that waits: nothing that was not said. Its place moves by those words alone.
+
+    What is booked for later and wanted sooner now has the place of who asks now: else a booking far ahead would be kept to go first any time.
+    """
     had = {s.why for s in old.shifts}
     more = tuple(s for s in order.said(wanted, policy) if s.why not in had)
     if any(s.why is ShiftWhy.URGENT for s in more):
         order.note_urgent(draft, person.id)
     return {
+        "asked": draft.now if _sooner(draft, old, wanted) else old.asked,
         "shifts": (*old.shifts, *more),
         "terms": replace(terms, spare=terms.spare or wanted.spare),
         "partly": old.partly or wanted.partly,
         "start": wanted.start or old.start,
         "before": wanted.before or old.before,
     }
+
+
+def _sooner(draft: Draft, old: Request, wanted: Wanted) -> bool:
+    """Whether what is booked for later is wanted for an earlier time."""
+    return wanted.start is not None and old.start is not None and draft.now < old.start and wanted.start < old.start
 
 
 def _what_changed(old: Request, new: Request) -> str:
@@ -310,7 +320,8 @@ def _what_changed(old: Request, new: Request) -> str:
         for word, at, was in (("from", new.start, old.start), ("before", new.before, old.before))
         if at is not None and at != was
     ]
-    return ", ".join(["asked again", *moved, *partly, *times])
+    anew = ["at the place of now"] if new.asked != old.asked else []
+    return ", ".join(["asked again", *moved, *partly, *times, *anew])
 
 
 def wake(request: Request) -> Request:

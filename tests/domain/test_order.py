@@ -425,6 +425,23 @@ def test_times_that_are_said_later_are_judged_with_those_that_stand() -> None:
     assert world.lines[-1].why == "asked again, from 2026-11-30 11:00 UTC, before 2026-11-30 12:00 UTC"
 
 
+def test_what_is_booked_is_not_kept_to_go_first_at_any_time() -> None:
+    world = busy()
+    ask(world, "bob", "vm-r", start=NOW + 300 * H)
+    world.now += 2 * H
+    waits = ask(world, "carol", "vm-train")
+    world.now += H
+    later = ask(world, "bob", "vm-r", start=NOW + 310 * H)
+    assert later.asked == NOW and later.place_key < waits.place_key, "for later its place stays"
+    sooner = ask(world, "bob", "vm-r", start=world.now + H)
+    assert sooner.asked == world.now and sooner.place_key > waits.place_key
+    assert world.lines[-1].why.endswith(", at the place of now")
+    assert [r.number for r in queue.line(world.books)] == [waits.number, sooner.number]
+    world.now += 2 * H
+    begun = ask(world, "bob", "vm-r", start=world.now + H)
+    assert begun.asked == sooner.asked, "its time had come: it is put off"
+
+
 def test_what_is_offered_is_not_booked_or_made_urgent_any_more() -> None:
     world = World()
     number = world.request("bob", "vm-r", 1, "ask").number
