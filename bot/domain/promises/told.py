@@ -43,6 +43,7 @@ MOVED = {
     "urgent": "somebody goes before by the word urgent",
     "team": "somebody goes before by their team's part",
     "again": "somebody is in line again at an earlier place",
+    "back": "what was kept for it did not come",
     "drained": "an admin took a card out of the pool",
     "aside": "a card is out of the pool",
     "first": "others went first, who could be asked when those ahead could not",
@@ -221,6 +222,9 @@ def _said_no(draft: Draft, machine: MachineId, person: PersonId, since: datetime
 
 def _named(draft: Draft, request: Request, since: datetime, promise: Promise, after: Promised) -> _After:
     """What moved it since it was told."""
+    kept = draft.leases.get(str(request.number))
+    if kept is not None and kept.changed > since and kept.state not in OPEN_LEASE:
+        return _After(after, "back")
     others = [r for r in line_of(draft, request) if r.number != request.number]
     ahead = [r for r in others if r.place_key < request.place_key and r.rest is None]
     for other in [*ahead, *_came_before(draft, request, since)]:

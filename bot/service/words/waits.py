@@ -196,6 +196,8 @@ def _moved_by(t: Telling) -> list[Part]:
             return [who, " goes first: their team has less than its part"]
         case "again":
             return [who, " is in line again, at an earlier place"]
+        case "back":
+            return ["what was kept did not come in time"]
         case "drained":
             return [who, " took ", cards, " out of the pool"]
         case "aside":
