@@ -65,3 +65,17 @@ def test_who_gives_it_back_reads_when_the_night_comes() -> None:
         "Not out by today 15:40, since somebody has waited for it from before it was lent, I use its next night" in said
     ), said
     assert "Not out after 24 h" in w.text(words.released(w.scene(ASKED, mine), w.BOB.id, [mine], []))
+
+
+@pytest.mark.parametrize("kind", [NewsKind.LAST_CALL, NewsKind.ACTIVE, NewsKind.ACTIVE_UNSEEN, NewsKind.ACTIVE_OFF])
+def test_what_is_over_a_share_or_spare_is_said_in_whatever_message_comes_first(kind: NewsKind) -> None:
+    lease = w.RESERVED if kind is NewsKind.LAST_CALL else w.ACTIVE
+    spare = replace(lease, terms=replace(lease.terms, spare=True))
+    assert "you have more than your share of the cards" in told(kind, spare), told(kind, spare)
+    asked = replace(ASKED, terms=replace(ASKED.terms, spare=True))
+    assert "Spare, as you asked" in told(kind, spare, asked)
+    assert "share" not in told(kind, lease) and "Spare" not in told(kind, lease)
+
+
+def test_fewer_than_were_wanted_are_said_with_the_restart_that_brings_them() -> None:
+    assert "You wanted 4 T4, or fewer: 1 is there" in told(NewsKind.LAST_CALL, w.RESERVED, replace(ASKED, wanted=4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.leases import is_over, keepable
+from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
 from bot.domain.quarantine import not_there
@@ -32,6 +33,7 @@ from bot.service.words.common import (
 from bot.service.words.levels import i_say_so, names_lost, shall_start, without_a_word
 from bot.service.words.news_line import give_buttons
 from bot.service.words.passing import kept_line, passes
+from bot.service.words.shares import spare_line
 from bot.service.words.telling import Telling
 
 
@@ -75,8 +77,16 @@ def handed_on(t: Telling) -> Reply:
         "yours" if t.to_holder else ["handed on by " if gave else "handed on to ", t.holder],
         f" without a restart of {t.vm}.",
     )
-    lines = [ln(there), *((_end(t), kept_line(t.books, t.lease, t.item.to)) if t.to_holder else ())]
+    lines = [ln(there), *((_end(t), *_terms(t)) if t.to_holder else ())]
     return say(first, *lines, buttons=(MINE,) if t.to_holder else ())
+
+
+def _terms(t: Telling) -> list[LineOf | None]:
+    """What its holder keeps to besides the end, if it went past others, or is only theirs while nobody waits."""
+    if t.lease is None or t.lease.state not in OPEN_LEASE:
+        return []
+    request = t.books.requests.get(t.lease.request)
+    return [kept_line(t.books, t.lease, t.item.to), spare_line(t.lease.terms.spare, request, len(t.lease.slots))]
 
 
 def _next_of(t: Telling) -> Lease | None:
@@ -109,7 +119,7 @@ def active(t: Telling) -> Reply:
         ln(f"{t.vm} sees {_them(t)}: your time {_clock(t)}.")
         if t.lease is not None and t.lease.guest_seen
         else ln(f"Your time {_clock(t)}."),
-        kept_line(t.books, t.lease, t.item.to),
+        *_terms(t),
         because(t.item.reason, ""),
         ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
         buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h")),
@@ -136,7 +146,7 @@ def active_unseen(t: Telling) -> Reply:
         ),
         ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
         _end(t),
-        kept_line(t.books, t.lease, t.item.to),
+        *_terms(t),
         buttons=(MINE, _give_back(t)),
     )
 
@@ -147,7 +157,7 @@ def active_off(t: Telling) -> Reply:
         head(t.kind_cards, f" {_are(t)} in {t.vm}, which is still off."),
         ln("Your time went on meanwhile." if _clock(t) != "starts now" else "Your time runs from now all the same."),
         _end(t),
-        kept_line(t.books, t.lease, t.item.to),
+        *_terms(t),
         buttons=(button(f"Start {t.vm}", f"start{typeable(t.machine)}", "primary"), _give_back(t), MINE),
     )
 

@@ -45,6 +45,7 @@ from bot.service.words.levels import starts_it, watching
 from bot.service.words.moves import move_message, tried, was_off
 from bot.service.words.news_line import get_buttons, give_buttons
 from bot.service.words.passing import kept_line
+from bot.service.words.shares import lent_lines
 from bot.service.words.telling import Telling
 
 
@@ -164,6 +165,7 @@ def last_call(t: Telling) -> Reply:
         else None,
         ln("Lent to you ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
         kept_line(t.books, turn, t.item.to),
+        *lent_lines(t.books, turn),
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm
         else ln(
