@@ -30,7 +30,7 @@ EXAMPLES = (
     ("request 1 for 8h restart any time today", "your machine may restart for it today"),
     ("request 1 restart ask because my paper", "you are asked before it restarts; the reason is public"),
     ("request 1 from thu 14:00 until 18:00", "booked for then"),
-    ("request 1 before 17:00", "if none came by then, you leave the line"),
+    ("request 1 before 17:00", "if none is kept for you by then, you leave the line"),
     ("request 2 partly", "one is better than none"),
     ("request 1 urgent because a deadline", "earlier in line, once in a while; the reason is public"),
     ("request 2 spare", "only while nobody else wants them"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.model import Request, RequestState
+from bot.domain.model import LeaseState, Request, RequestState
 from bot.domain.policy import Policy
 from bot.domain.waiting import Account, ShiftWhy, Team
 from bot.service.ports import Reply
@@ -113,7 +113,7 @@ def test_a_booking_that_is_said_again_changes_its_time_and_keeps_its_place(house
 def test_before_leaves_the_line_by_itself_and_says_so(house: House) -> None:
     house.lend("vm-python", *ALL)
     reply = house.say("bob", "request 1 before 11:00")
-    assert "That is likely too early: if it cannot come before 16 10:00, you leave the line" in text_of(reply)
+    assert "That is likely too early: if it is not kept for you by 16 10:00, you leave the line" in text_of(reply)
     house.forward(61, step=20)
     request = house.books.requests[2]
     assert (request.before, request.state) == (utc(16, 10), RequestState.WITHDRAWN)
@@ -122,9 +122,21 @@ def test_before_leaves_the_line_by_itself_and_says_so(house: House) -> None:
 
 
 def test_before_a_time_by_which_it_is_likely_there_is_said_without_a_warning(house: House) -> None:
-    assert "\nIf it cannot come before 16 16:00, you leave the line" in text_of(
+    assert "\nIf it is not kept for you by 16 16:00, you leave the line" in text_of(
         house.say("bob", "request 1 before 17:00")
     )
+
+
+def test_before_says_that_what_is_kept_comes_after_it_too(house: House) -> None:
+    text = text_of(house.say("bob", "request 1 before 17:00 restart tonight"))
+    assert (
+        "too early: it is kept for you and comes with the restart, also after 16 16:00." in text
+        and "leave the line" not in text
+    )
+    house.round()
+    house.clock.forward(hours=9)
+    house.round()
+    assert house.lease("1").state is LeaseState.RESERVED, "as was said"
 
 
 # ---- partly, spare ------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_the_numbers_that_are_read_add_up(said: list[Shift], use: timedelta) -> 
     ("more", "says"),
     [
         ({"start": ASKED + 5 * H}, "Before that it is not your turn"),
-        ({"before": ASKED + 5 * H}, "If they cannot come before 16 14:30, you leave the line, and I say so."),
+        ({"before": ASKED + 5 * H}, "If they are not kept for you by 16 14:30, you leave the line, and I say so."),
         ({"partly": True}, "you get what is there, 1 card or more"),
         ({"start": ASKED}, ""),  # its time has come
     ],

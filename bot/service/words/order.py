@@ -12,7 +12,7 @@ from bot.domain.model import Request
 from bot.domain.order import urgent_again
 from bot.domain.waiting import Shift, ShiftWhy
 from bot.service.ports import Bold, LineOf, When
-from bot.service.words.common import Part, Scene, card_s, ln, said, span_of
+from bot.service.words.common import Part, Scene, card_s, command, ln, said, span_of
 
 
 def order_lines(scene: Scene, request: Request) -> list[LineOf]:
@@ -74,11 +74,7 @@ def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
             ln(f"Before that it is not your turn: others may have the {cards} if they are surely back by then.")
         )
     if request.before is not None:
-        them = "they" if many else "it"
-        promise = scene.promises.get(request.number)
-        late = promise is not None and promise.likely is not None and promise.likely >= request.before
-        first: Part = [Bold("That is likely too early:"), f" if {them}"] if late else f"If {them}"
-        lines.append(ln(first, " cannot come before ", When(request.before), ", you leave the line, and I say so."))
+        lines.append(_before_line(scene, request, request.before))
     if request.partly and many:
         lines.append(
             ln(f"Partly: when it is your turn you get what is there, 1 {one} or more; then that is all of it.")
@@ -86,6 +82,19 @@ def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
     if request.terms.spare:
         lines.append(ln("Spare: yours only while nobody else wants it; as soon as somebody waits, its time ends."))
     return lines
+
+
+def _before_line(scene: Scene, request: Request, before: datetime) -> LineOf:
+    """What becomes of it at the time before which it is wanted: it leaves the line, but what is kept for somebody by then comes."""
+    many, promise = request.count > 1, scene.promises.get(request.number)
+    late = promise is not None and promise.likely is not None and promise.likely >= before
+    if late and promise is not None and promise.cause == "free_now":
+        kept = "they are kept for you and come" if many else "it is kept for you and comes"
+        why: list[Part] = [f" {kept} with the restart, also after ", When(before), ". Not wanted then? Say "]
+        return ln(Bold("That is likely too early:"), why, command(scene.policy, f"release #{request.number}"), ".")
+    them = "they are" if many else "it is"
+    first: Part = [Bold("That is likely too early:"), f" if {them}"] if late else f"If {them}"
+    return ln(first, " not kept for you by ", When(before), ", you leave the line, and I say so.")
 
 
 def ahead(request: Request, now: datetime) -> bool:
