@@ -204,6 +204,8 @@ class _Shares:
         for request in queued:
             share, needs = caps.share(request), 1 if request.partly else request.count
             team = teams[request.team] if request.team else 0
+            if request.terms.spare:  # of what is spare nobody has a share
+                share = replace(share, most=0)
             over = share.over(needs)
             if (Rule.CAP in over and caps.others(request)) or (Rule.TEAM_CAP in over and caps.other_teams(request)):
                 self.over.add(request.number)
@@ -323,7 +325,9 @@ class Play(Frees):
             return "size"  # who gets a card in which size decides it
         if request.arrival > self.now:
             return "later"
-        return "share" if request.number in self.line_of(request).floats else ""
+        if request.number not in self.line_of(request).floats:
+            return ""
+        return "spare" if request.terms.spare else "share"
 
     def _other_sizes(self, request: Request) -> bool:
         """Whether others want, or have, the same cards in another size."""

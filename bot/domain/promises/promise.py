@@ -54,6 +54,7 @@ CAUSES = {
 OPEN = {
     "size": "others want the same cards in another size",
     "share": "once others wait it would be over a share of the pool",
+    "spare": "it is spare: others who wait go first",
     "later": "its place is later than now: who asks until then may go before it",
 }
 """Why no latest time is promised."""

@@ -184,7 +184,7 @@ def _after(draft: Draft, play: Play, request: Request) -> _After | None:
     promise = play.promise(request)
     likely, by = shown(promise)
     after = Promised(draft.now, likely, by, promise.cause)
-    if _own_word(draft, request, said.at) or promise.open == "share":
+    if _own_word(draft, request, said.at) or promise.open in ("share", "spare"):
         return _After(after)
     return _named(draft, request, said.at, promise, after)
 
@@ -226,7 +226,7 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
     if kept is not None and kept.changed > since and kept.state not in OPEN_LEASE:
         return _After(after, "back")
     others = [r for r in line_of(draft, request) if r.number != request.number]
-    ahead = [r for r in others if r.place_key < request.place_key and r.rest is None]
+    ahead = [r for r in others if r.place_key < request.place_key]
     for other in [*ahead, *_came_before(draft, request, since)]:
         if other.asked > since or (other.changed is not None and other.changed > since):
             why = "urgent" if other.urgent else "team" if _by_team(other) and other.asked > since else "again"

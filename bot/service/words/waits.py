@@ -49,6 +49,8 @@ def open_line(promise: Promise | None, request: Request) -> LineOf | None:
             return ln("At the latest I cannot say: others want the same cards in another size.")
         case "share":
             return ln("At the latest I cannot say: while others wait, who is within their share goes first.")
+        case "spare":
+            return ln("At the latest I cannot say: it is spare, so others who wait go first.")
         case "later":
             return ln(
                 "At the latest I can say from ", When(request.arrival), " on: until then others may come before you."
