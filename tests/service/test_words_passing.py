@@ -79,3 +79,10 @@ def test_what_is_over_a_share_or_spare_is_said_in_whatever_message_comes_first(k
 
 def test_fewer_than_were_wanted_are_said_with_the_restart_that_brings_them() -> None:
     assert "You wanted 4 T4, or fewer: 1 is there" in told(NewsKind.LAST_CALL, w.RESERVED, replace(ASKED, wanted=4))
+
+
+def test_why_of_what_is_over_a_share_says_so_to_its_holder_alone() -> None:
+    spare = replace(w.ACTIVE, terms=replace(w.ACTIVE.terms, spare=True))
+    scene = w.scene(ASKED, spare)
+    assert "you have more than your share" in w.text(words.why(scene, w.BOB, spare))
+    assert "share" not in w.text(words.why(scene, w.CAROL, spare))

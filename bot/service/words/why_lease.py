@@ -54,6 +54,7 @@ from bot.service.words.kinds import kind_words
 from bot.service.words.news_line import give_buttons, put_buttons
 from bot.service.words.passing import kept_line
 from bot.service.words.seen_inside import inside_lines
+from bot.service.words.shares import spare_line
 
 OPEN = (LeaseState.RESERVED, LeaseState.MOVING, LeaseState.ACTIVE, LeaseState.RETURNING)
 
@@ -66,12 +67,16 @@ def lent(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") -> Rep
         ref = Code(label_ref(lease.label))
         asked = ln("Asked ", When(request.asked), " (", ref, ").")
     what_for = because(request.because, "For: ") if request is not None else None
+    spare = (
+        lease.terms.spare and lease.person == reader and lease.state in OPEN and lease.state is not LeaseState.RETURNING
+    )
     return say(
         *_stands(scene, reader, lease),
         *_moved_away(scene, lease),
         *inside_lines(scene, lease, reader, card),
         asked,
         kept_line(scene.books, lease, reader),
+        spare_line(spare, request, len(lease.slots)),
         what_for,
         _where(scene, lease),
         *standing_still(scene),
