@@ -102,6 +102,25 @@ def test_who_is_urgent_and_has_it_at_once_is_named_and_nobody_who_had_one_before
     assert [(n.reason, n.who) for n in told] == [("urgent", "carol")]
 
 
+def test_who_goes_first_since_somebody_cannot_be_asked_is_named_also_if_they_keep_to_others() -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    for slot in ("T4-3", "T4-4"):
+        world.do(lambda d, s=slot: set_aside(d, d.cards[s], AsideWhy.DRAINED, "hot", "dana"))
+    lent = world.give("vm-python", ("T4-1", "T4-2"), "3d")
+    ask(world, "carol", "vm-train", 2, None)
+    world.pass_time(MIN, MIN)
+    ask(world, "ada", "vm-python-2", 2, "nights even if busy", "for 2h", start=world.now + 200 * HOUR)
+    world.pass_time(MIN, MIN)
+    bobs = ask(world, "bob", "vm-r", 2, "any time today", "for 20h").number
+    world.pass_time(10 * HOUR, 30 * MIN)
+    world.release("ada", lent.label, None, "now")
+    world.pass_time(2 * MIN, MIN)
+    passing = world.lease(bobs).passing
+    assert passing is not None, "it keeps to the booking behind carol"
+    told = world.told(NewsKind.WAIT_MOVED, "carol")
+    assert [(n.reason, n.who) for n in told] == [("first", "bob")]
+
+
 def test_a_card_that_an_admin_takes_out_is_told_with_who_did_it() -> None:
     world = busy()
     number = ask(world, "bob", "vm-r", 2).number

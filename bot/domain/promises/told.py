@@ -237,11 +237,11 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
         drained = [c.aside for c in out if c.aside is not None and c.aside.why is AsideWhy.DRAINED]
         slots = tuple(sorted(c.name for c in out))
         return _After(after, "drained" if drained else "aside", drained[0].by if drained else "", slots)
-    went = (x for x in draft.leases.values() if x.since > since and x.kind == request.kind and x.passing is None)
+    went = (x for x in draft.leases.values() if x.since > since and x.kind == request.kind)
     for lease in went:
         its = draft.requests.get(lease.request)
         past = its is not None and any(r.place_key < its.place_key for r in (request, *others))
-        if past and meet(draft, lease.machine, request.machine):
+        if past and not _keeps_to_it(draft, lease, request) and meet(draft, lease.machine, request.machine):
             return _After(after, "first", lease.person)
     if promise.who == request.person:
         return _After(after, "own", promise.who)
@@ -260,6 +260,12 @@ def _came_before(draft: Draft, request: Request, since: datetime) -> list[Reques
         if (its.asked > since or said) and meet(draft, its.machine, request.machine):
             found.append(its)
     return found
+
+
+def _keeps_to_it(draft: Draft, lease: Lease, request: Request) -> bool:
+    """Whether what went past others is back in time for one of them: for those before the first of whom that is so, it need not be."""
+    passed = draft.requests.get(lease.passing.over) if lease.passing is not None else None
+    return passed is not None and passed.place_key <= request.place_key
 
 
 def _by_team(request: Request) -> bool:
