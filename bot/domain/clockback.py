@@ -8,9 +8,10 @@ answer that is awaited, a restart agreed for "now") comes along. A time that was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from bot.domain.agreements import in_use, objections
@@ -135,7 +136,12 @@ def _values(draft: Draft, kind: type) -> list[Any]:
 def _watch_ahead(watch: Watch, now: datetime) -> bool:
     """Whether any stamp of clocks lies in the future: all others are older than one of these."""
     last = (watch.since, watch.upto, watch.using, watch.blind_since, watch.blind_told, *watch.asked[-1:])
-    return any(at is not None and at > now for at in last)
+    return _any_after(last, now)
+
+
+def _any_after(stamps: Iterable[datetime | None], now: datetime) -> bool:
+    known = [at for at in stamps if at is not None]
+    return bool(known) and max(known) > now
 
 
 def _request_ahead(r: Request, now: datetime) -> bool:
@@ -151,6 +157,21 @@ def _request_ahead(r: Request, now: datetime) -> bool:
         or (r.hindrance is not None and r.hindrance.since > now)
         or (r.offer is not None and r.offer.made > now)
     )
+
+
+def _card_ahead(card: Card, now: datetime) -> bool:
+    """Whether any stamp of a card lies in the future."""
+    return any(aside is not None and aside.since > now for aside in (card.aside, card.under))
+
+
+_OF_A_LEASE = attrgetter(*STAMPS[Lease])
+
+
+def _lease_ahead(lease: Lease, now: datetime) -> bool:
+    """Whether any stamp of a lease may lie in the future."""
+    if lease.nudge is not None or lease.morning is not None or lease.inquiries:
+        return True
+    return _any_after(_OF_A_LEASE(lease), now)
 
 
 def _machine_ahead(machine: Machine, now: datetime) -> bool:
@@ -169,8 +190,10 @@ def _agreement_ahead(agreement: Agreement, now: datetime) -> bool:
 GLANCES: dict[type, Callable[[Any, datetime], bool]] = {
     Watch: _watch_ahead,
     Request: _request_ahead,
+    Lease: _lease_ahead,
     Machine: _machine_ahead,
     Agreement: _agreement_ahead,
+    Card: _card_ahead,
 }
 """Of these there are many: nearly always a glance is enough, which finds every stamp that lies in the future."""
 

@@ -203,7 +203,8 @@ class Draft:
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of."""
-        return card_of(self, slot)
+        card = self.cards.get(slot)
+        return card if card is not None else card_of(self, slot)
 
     def number(self, counter: str) -> int:
         """The next number of a counter: ``number``, ``move`` or ``agreement``."""
@@ -282,7 +283,11 @@ class Draft:
 
     def holder(self, slot: SlotId, turn: Turn) -> str | None:
         """The label that has, or is next for, a slot."""
-        return next((h.label for h in self.on(card_name(slot)) if h.slot == slot and h.turn is turn), None)
+        holds = self._on.get(slot)  # a whole card is called as its slot is
+        for hold in holds if holds is not None else self._on.get(card_name(slot), ()):
+            if hold.turn is turn and hold.slot == slot:
+                return hold.label
+        return None
 
     def on(self, card: SlotId) -> tuple[Hold, ...]:
         """The holds on a card, whole or part."""

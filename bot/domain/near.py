@@ -85,6 +85,6 @@ def may_have(places: Places, machine: MachineId, card: Card) -> bool:
 def near(places: Places, machine: MachineId) -> Near | None:
     """What concerns the host of a machine; None: everything does, since all cards are on one host, or its own is not known."""
     known = places.machines.get(machine)
-    if known is None or not known.host or places.kept(CardsOn).hosts < 2:
+    if known is None or not known.host or len(places.kept(CardsOn).hosts) < 2:
         return None
     return Near(places, known.vcenter, known.host)

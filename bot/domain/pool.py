@@ -240,6 +240,15 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozens
 
 def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
     """The card as its host gives it now."""
+    if (
+        (card.host_name, card.mode, card.ids, card.memory_mb) == (host.name, seen.mode, seen.ids, seen.memory_mb)
+        and seen.mode is Mode.FIXED
+        and known(seen.ids)
+        and not card.label
+        and not card.profiles
+        and card.consolidates is host.consolidates
+    ):
+        return card  # nothing of it is otherwise, as of nearly all in nearly every look
     return _with(
         card,
         host_name=host.name,
@@ -465,6 +474,8 @@ def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
     if settings is None:
         return
     lease = draft.leases.get(draft.holder(card.name, Turn.HAS) or "")
+    if lease is not None and _as_lent(card, lease, settings):
+        return
     settings -= sight.left_over(card)
     card = _shared(draft, sight, card, settings)
     if _on_the_way(draft, settings, lease):
@@ -477,6 +488,13 @@ def _fits(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
         if lease is None or lease.state not in OPEN_LEASE:
             _stranger(draft, sight, card.name, settings)
     _doubt(draft, card, contrary)
+
+
+def _as_lent(card: Card, lease: Lease, settings: frozenset[MachineId]) -> bool:
+    """Whether a card is where it was lent, and nothing about it was otherwise before: as of nearly all in nearly every look."""
+    alone = len(settings) == 1 and lease.machine in settings
+    sound = not card.shared and not card.doubted and not card.agreeing and lease.guest_without_since is None
+    return alone and sound and lease.state is LeaseState.ACTIVE
 
 
 def _doubt(draft: Draft, card: Card, contrary: bool) -> None:

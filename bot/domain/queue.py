@@ -32,7 +32,7 @@ from bot.domain.model import (
     Terms,
     Turn,
 )
-from bot.domain.near import Near, host_of, may_have, meet, near
+from bot.domain.near import Near, host_of, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.shelves import Line, S
@@ -93,7 +93,9 @@ def place(books: Places, request: Request) -> int:
 
 def line_of(books: Places, request: Request) -> list[Request]:
     """Those who want the same as a request, itself among them, in order: its kind, of the host of its machine."""
-    return [r for r in line(books) if r.kind == request.kind and meet(books, r.machine, request.machine)]
+    host = host_of(books, request.machine)
+    near_it = books.kept(Line).on(host) if host else line(books)
+    return [r for r in near_it if r.kind == request.kind]
 
 
 def pick_kind(books: Places, wanted: str | None, count: int) -> str:
@@ -356,7 +358,7 @@ def tell_offer(draft: Draft, kind: NewsKind, request: Request, **facts: Any) -> 
 
 def wanting(books: Places, card: Card) -> list[Request]:
     """Those in line who could take a card, or a part of it, in order; those who rest are among them."""
-    return [r for r in line(books) if has_kind(card, r.kind) and may_have(books, r.machine, card)]
+    return [r for r in books.kept(Line).on(f"{card.vcenter}:{card.host}") if has_kind(card, r.kind)]
 
 
 def waiters(books: Places, kind: str, machine: MachineId = "", now: datetime | None = None) -> list[Request]:

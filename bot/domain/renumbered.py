@@ -53,6 +53,8 @@ def riddles(cards: Iterable[Card], host: SeenHost, kinds: Mapping[str, str]) -> 
     if not host.connected:
         return []
     here = [c for c in cards if host_of(c) == (host.vcenter, host.id)]
+    if {(c.pci, c.ids) for c in here} == {(s.pci, s.ids) for s in host.cards}:
+        return []  # as it was, as nearly always
     mine = [c for c in here if c.missing < LOOKS_TO_BE_GONE]
     unknown = [s for s in host.cards if not any(same_card(c, s) for c in here)]
     found = []

@@ -187,9 +187,9 @@ class CardsOn(_By):
     follows, noun, by, key = (Card,), "cards", attrgetter("vcenter", "host"), attrgetter("name")
 
     @property
-    def hosts(self) -> int:
-        """On how many hosts there are cards."""
-        return len(self._fresh())
+    def hosts(self) -> Mapping[tuple[str, str], tuple[Card, ...]]:
+        """All hosts on which there are cards, with these."""
+        return self._fresh()
 
 
 class Line(Shelf):

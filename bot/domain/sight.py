@@ -31,6 +31,8 @@ from bot.domain.seats import Seats, running_on, seat
 from bot.domain.slots import Places, same_card
 from bot.domain.speakers import two_speak
 
+NOBODY: frozenset[MachineId] = frozenset()
+
 
 class Look:
     """What one look shows, by what it is asked for: made once a look, whatever the books say by now."""
@@ -38,22 +40,27 @@ class Look:
     def __init__(self, seen: Seen) -> None:
         """One reading of it."""
         self._seen = seen
+        # What follows from the look and a card alone, kept with that card: several rules look at the same cards in one round.
+        self.at: dict[tuple[str, str], SeenHost | None] = {}  # see ``Sight._host_of``
+        self.given: dict[SlotId, tuple[Card, bool]] = {}  # see ``Sight.usable``
+        self.replaced: tuple[tuple[Card, ...], frozenset[SlotId]] | None = None  # see ``Sight._replaced``
         self.hosts = {(h.vcenter, h.id): h for h in seen.hosts}
         self.machines: dict[MachineId, SeenMachine] = {}  # those that are known, by id
-        self.settings: dict[tuple[str, str, str], set[MachineId]] = {}  # by vCenter, host and PCI address
+        settings: dict[tuple[str, str, str], set[MachineId]] = {}
         self.with_unplaced: list[SeenMachine] = []  # those that are known and have devices that name no card
         self.unreadable: set[str] = set()  # names of those that are not known and have no id
         self.ids: set[MachineId] = set()  # of all, known or not
         for m in seen.machines:
             self.ids.add(m.uuid)
             for pci in m.cards:
-                self.settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
+                settings.setdefault((m.vcenter, m.host, pci), set()).add(m.uuid)
             if not m.unknown:
                 self.machines.setdefault(m.uuid, m)
                 if m.unplaced:
                     self.with_unplaced.append(m)
             elif not m.uuid:
                 self.unreadable.add(m.name)
+        self.settings = {at: frozenset(uuids) for at, uuids in settings.items()}  # by vCenter, host and PCI address
         self.shares = any(h.sharing for h in seen.hosts)
 
     @cached_property
@@ -88,11 +95,9 @@ class Sight:
         self.readings = readings
         self._places = places
         self._seats = Seats()
-        self._bares: dict[tuple[str, str], SeenHost | None] = {}  # see ``_bare``
         self._off: Mapping[SlotId, MachineId] = {}  # see ``without``
         look = seen.kept(Look) if seen is not None else Look.none()
         self._look, self._hosts, self._settings = look, look.hosts, look.settings
-        self._given: dict[SlotId, tuple[Card, bool]] = {}  # see ``usable``
         if look.with_unplaced or look.shares:
             self._seats = seat(places, look.with_unplaced, self._hosts, places.machines)
 
@@ -174,32 +179,33 @@ class Sight:
 
     def card(self, slot: SlotId) -> Card:
         """The card that a slot is of."""
-        return slots.card_of(self._places, slot)
+        card = self._places.cards.get(slot)
+        return card if card is not None else slots.card_of(self._places, slot)
 
     def host(self, slot: SlotId) -> SeenHost | None:
         """The card's host, None if it was not seen or is not connected (then all on it is unknown)."""
-        card = self.card(slot)
-        if not self.complete(card.vcenter):
-            return None
-        host = self._hosts.get((card.vcenter, card.host)) or self._bare(card)
-        return host if host is not None and host.connected else None
+        return self._host_of(self.card(slot))
+
+    def _host_of(self, card: Card) -> SeenHost | None:
+        key = card.vcenter, card.host
+        if key not in self._look.at:
+            host = (self._hosts.get(key) or self._bare(card)) if self.complete(card.vcenter) else None
+            self._look.at[key] = host if host is not None and host.connected else None
+        return self._look.at[key]
 
     def _bare(self, card: Card) -> SeenHost | None:
         """A host that a complete look does not list has no cards any more, or is gone: it is as one without any. None: it may only be out of
         sight, since none of the machines on it can be read, or it is not told where one is that cannot."""
-        key = card.vcenter, card.host
-        if key not in self._bares:
-            on, nowhere = self._look.on.get(key, ()), self._look.on.get((card.vcenter, ""), ())
-            hidden = all(m.unknown for m in on) if on else any(m.unknown for m in nowhere)
-            self._bares[key] = None if hidden else SeenHost(card.vcenter, card.host, card.host_name, True, False)
-        return self._bares[key]
+        on, nowhere = self._look.on.get((card.vcenter, card.host), ()), self._look.on.get((card.vcenter, ""), ())
+        hidden = all(m.unknown for m in on) if on else any(m.unknown for m in nowhere)
+        return None if hidden else SeenHost(card.vcenter, card.host, card.host_name, True, False)
 
     def usable(self, slot: SlotId) -> bool:
         """Whether the card may be granted as far as the look goes: host there, not in maintenance, card active and given as the books say."""
         card = self.card(slot)
-        known = self._given.get(card.name)
-        if known is None or known[0] is not card:  # it follows from the look and the card alone
-            known = self._given[card.name] = (card, self._may_be_given(slot))
+        known = self._look.given.get(card.name)
+        if known is None or known[0] is not card:
+            known = self._look.given[card.name] = (card, self._may_be_given(slot))
         return known[1]
 
     def _may_be_given(self, slot: SlotId) -> bool:
@@ -233,24 +239,26 @@ class Sight:
 
     def settings(self, slot: SlotId) -> frozenset[MachineId] | None:
         """All machines (templates too) whose settings name the device; None if unknown."""
-        if self.host(slot) is None:
-            return None
         card = self.card(slot)
-        named = frozenset(self._settings.get((card.vcenter, card.host, card.pci), ()))
+        if self._host_of(card) is None:
+            return None
+        found = self._settings.get((card.vcenter, card.host, card.pci), NOBODY)
         if (
-            named and card.name in self._replaced
+            found and card.name in self._replaced
         ):  # what names its address is of the card that is there now, or its own still
-            named &= slots.machines_of(self._places, slot)
-        found = self._seats.of(slot) | named
+            found &= slots.machines_of(self._places, slot)
+        if slot in self._seats.by_slot:
+            found |= self._seats.by_slot[slot]
         return found - {self._off[slot]} if slot in self._off else found
 
     def foreign_size(self, slot: SlotId) -> str:
         """The profile that a stranger runs on this slot's vGPU card, so that it takes no other; "" none."""
-        return self._seats.sizes.get(slots.card_name(slot), "")
+        return self._seats.sizes.get(slots.card_name(slot), "") if self._seats.sizes else ""
 
     def bound(self, slot: SlotId) -> MachineId | None:
         """Which machine runs with the device now; None: none, or unknown (ask ``host`` first). Who runs with a vGPU is a matter of its seat."""
-        host, card = self.host(slot), self.card(slot)
+        card = self.card(slot)
+        host = self._host_of(card)
         if host is None or card.name in self._replaced:
             return None
         if card.mode is Mode.VGPU:
@@ -266,9 +274,7 @@ class Sight:
     def clean(self, slot: SlotId) -> bool:
         """Whether the device is known to be in no machine's settings and bound to none, and no other card is in its place."""
         return (
-            slots.card_name(slot) not in self._replaced
-            and self.settings(slot) == frozenset()
-            and self.bound(slot) is None
+            slots.card_name(slot) not in self._replaced and self.settings(slot) == NOBODY and self.bound(slot) is None
         )
 
     def there(self, slot: SlotId, uuid: MachineId) -> bool | None:
@@ -312,7 +318,11 @@ class Sight:
     @cached_property
     def _replaced(self) -> frozenset[str]:
         """The cards of the books at whose address another card is."""
-        return frozenset(c.name for c in self._places.cards.values() if self.replaced_by(c) is not None)
+        cards, known = tuple(self._places.cards.values()), self._look.replaced
+        if known is None or known[0] != cards:
+            found = frozenset(c.name for c in cards if self.replaced_by(c) is not None)
+            known = self._look.replaced = (cards, found)
+        return known[1]
 
     @cached_property
     def _in_settings(self) -> Mapping[MachineId, list[SlotId]]:

@@ -19,6 +19,7 @@ from bot.domain.decide import decide
 from bot.domain.draft import Draft
 from bot.domain.model import BOT, Books, Move, MoveState, Person, PersonId, Seen, Window
 from bot.domain.policy import Policy
+from bot.domain.shelves import agreements_of
 from bot.domain.sight import Sight
 from bot.service.absences import Absences
 from bot.service.causes import cause
@@ -308,7 +309,7 @@ class Rounds:
         machine = books.machines.get(move.machine)
         if machine is None or not move.wishes or self._policy.level == "watch":
             return None
-        usual, agreed = windows.usual(machine, self._policy), books.agreements.values()
+        usual, agreed = windows.usual(machine, self._policy), agreements_of(books, move.machine)
         found = windows.next_window(agreed, move.machine, self._clock.now(), usual, self._policy)
         return found[1] if found is not None else None
 

@@ -15,15 +15,21 @@ from bot.domain.draft import NOUNS, Draft
 from bot.domain.model import (
     Agreement,
     AgreementKind,
+    Aside,
+    AsideWhy,
     Books,
+    Card,
     Hindrance,
     Hold,
+    Lease,
+    LeaseState,
     Machine,
     NotNow,
     Offer,
     Request,
     Rest,
     RestWhy,
+    Terms,
     Turn,
     Window,
 )
@@ -131,7 +137,12 @@ def test_a_glance_finds_every_stamp_that_lies_in_the_future(data: st.DataObject)
         when_done=data.draw(st.booleans()),
         after_blackout=data.draw(st.booleans()),
     )
-    for value in (request, machine, agreement):
+    lease = Lease("1", 1, "ada", "m1", "T4", ("T4-1",), LeaseState.ACTIVE, Terms(), MONDAY_10, MONDAY_10)
+    since = {name: data.draw(maybe) or MONDAY_10 for name in ("since", "changed")}
+    lease = replace(lease, **{name: data.draw(maybe) for name in STAMPS[Lease]} | since)
+    asides = [Aside(AsideWhy.DRAINED, "", "dana", at) if (at := data.draw(maybe)) else None for _ in range(2)]
+    card = Card("T4-1", "lab", "a", "a", "pci", "T4", aside=asides[0], under=asides[1])
+    for value in (request, machine, agreement, lease, card):
         ahead = [at for at in _stamps(draft, value) if isinstance(at, datetime) and at > MONDAY_10]
         assert GLANCES[type(value)](value, MONDAY_10) or not ahead
     assert GLANCES[Request](request, MONDAY_10) == any(

@@ -22,9 +22,10 @@ def settle(draft: Draft, ctx: Round) -> None:
     for lease in list(draft.leases.values()):
         if lease.state is LeaseState.ACTIVE and lease.active_since is not None:
             _not_seen(draft, ctx, draft.leases[lease.label])
-    for machine in list(draft.machines.values()):
-        word = ctx.sight.readings.get(machine.uuid)
-        if word is not None and abs(draft.now - word.at) <= ctx.policy.reading_stale:
+    readings = ctx.sight.readings
+    for machine in [m for m in draft.machines.values() if m.uuid in readings]:
+        word = readings[machine.uuid]
+        if abs(draft.now - word.at) <= ctx.policy.reading_stale:
             _speakers(draft, ctx, machine, word)
     _broken(draft, ctx)
 
@@ -39,11 +40,16 @@ def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
     long = draft.now - since
     if long < idle.blind_holder or not _runs(ctx, lease):
         return
-    slots = tuple(w.slot for w in blind)
     word = ctx.sight.readings.get(lease.machine)
+    asks = idle.nudge and not any(w.blind_told is not None for w in watches_of(draft, lease))
+    # While nobody is asked anything, a machine that never spoke is one without an agent, which admins know.
+    admins = long >= idle.blind_admins and (idle.nudge or word is not None)
+    if not asks and not admins:
+        return
+    slots = tuple(w.slot for w in blind)
     news = News(NewsKind.CANNOT_SEE, "", lease=lease, machine=draft.machines.get(lease.machine), slots=slots)
     news = replace(news, until=since, watches=tuple(blind), inside=word, reason=blind[0].why)
-    if idle.nudge and not any(w.blind_told is not None for w in watches_of(draft, lease)):
+    if asks:
         to = audience(draft, ctx, lease)
         person = ctx.people.get(to[0]) if to else None
         free = to and spent(draft, to[0], ctx.zone(to[0])) < idle.asked_a_day
@@ -52,8 +58,7 @@ def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
                 draft.tell(replace(news, to=who, once=lease.label))
             for watch in blind:
                 draft.put(replace(watch, blind_told=draft.now))
-    # While nobody is asked anything, a machine that never spoke is one without an agent, which admins know.
-    if long >= idle.blind_admins and (idle.nudge or word is not None):
+    if admins:
         draft.tell(replace(news, to=ADMINS, once=f"{lease.label}:{since.isoformat()}"))
 
 

@@ -15,6 +15,7 @@ from bot.domain.model import BOT, AsideWhy, Lease, Power, Reading
 from bot.domain.news import ADMINS, News, NewsKind
 from bot.domain.pool import set_aside
 from bot.domain.quarantine import LOOKS_TO_BE_GONE, not_there
+from bot.domain.sight import Sight
 
 
 def active(draft: Draft, ctx: Round, lease: Lease) -> None:
@@ -30,6 +31,8 @@ def active(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     """Devices that are no longer on their machine in two complete looks. None: the lease is over."""
+    if _as_lent(ctx.sight, lease):
+        return lease
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
     if elsewhere := away.away(ctx.sight, lease):
@@ -69,6 +72,20 @@ def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     for to in (lease.person, ADMINS):
         draft.tell(News(NewsKind.FAILED, to, lease=lost, machine=machine, slots=gone, reason=why))
     return None if lost.label == lease.label else draft.leases[lease.label]
+
+
+def _as_lent(sight: Sight, lease: Lease) -> bool:
+    """Whether all its devices are seen where they were lent, and nothing was otherwise before: as of nearly all in nearly every look."""
+    seen = sight.machine(lease.machine)
+    if seen is None or lease.missing:
+        return False
+    for slot in lease.slots:
+        card = sight.card(slot)
+        if card.was or card.missing or card.host != seen.host or card.vcenter != seen.vcenter:
+            return False
+        if lease.machine not in (sight.settings(slot) or ()):
+            return False
+    return True
 
 
 def _renumbered(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:

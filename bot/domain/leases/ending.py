@@ -19,7 +19,7 @@ from bot.domain.leases.common import Round
 from bot.domain.leases.ends import TIME_OVER, split
 from bot.domain.lifecycle import On, step
 from bot.domain.model import BOT, Lease, LeaseState, Length, Person, RequestState
-from bot.domain.near import meet
+from bot.domain.near import host_of
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.back import waits_for
 from bot.domain.questions import window_key
@@ -127,12 +127,7 @@ def _needed(draft: Draft, ctx: Round, lease: Lease) -> bool:
 def _in_turn(draft: Draft, ctx: Round, lease: Lease) -> Iterator[tuple[Lease, int]]:
     """All that go back before those whose time is not over, with how many devices each: those that do nothing go first, of these what is spare,
     the last one lent first, then whoever is over their time for longest."""
-    mine = [
-        x
-        for x in draft.leases.values()
-        if x.state is LeaseState.ACTIVE and x.kind == lease.kind and meet(draft, x.machine, lease.machine)
-    ]
-    over = [x for x in mine if x.end is not None and (x.end <= draft.now or x.terms.spare)]
+    over = [x for x in _working(draft, lease) if x.end is not None and (x.end <= draft.now or x.terms.spare)]
 
     def turn(x: Lease) -> tuple[bool, bool, float, str]:
         ended = x.end is not None and x.end <= draft.now
@@ -146,6 +141,22 @@ def _in_turn(draft: Draft, ctx: Round, lease: Lease) -> Iterator[tuple[Lease, in
         else:
             caps = caps or Caps(draft, ctx.policy, lease.kind, lease.machine)
             yield x, _spare_count(draft, caps, x)
+
+
+def _working(draft: Draft, lease: Lease) -> list[Lease]:
+    """The leases that work and are of the same as one: its kind, on its host."""
+
+    def by_host() -> dict[str, list[Lease]]:
+        found: dict[str, list[Lease]] = {}
+        for x in draft.leases.values():
+            if x.state is LeaseState.ACTIVE and x.kind == lease.kind:
+                found.setdefault(host_of(draft, x.machine), []).append(x)
+        return found
+
+    found, host = draft.remembered((_working, lease.kind), by_host), host_of(draft, lease.machine)
+    if not host:
+        return [x for mine in found.values() for x in mine]
+    return [*found.get(host, ()), *found.get("", ())]
 
 
 def _spare_count(draft: Draft, caps: Caps, lease: Lease) -> int:

@@ -111,15 +111,17 @@ def _there(
     draft: Draft, sight: Sight, slot: SlotId, kind: str, policy: Policy | None, off: frozenset[Rule]
 ) -> There | None:
     """This slot, if it can be given."""
+    holder = draft.holder(slot, Turn.HAS)
+    lease = draft.leases.get(holder) if holder is not None else None
+    if holder is not None and Rule.LENT not in off and (lease is None or lease.state is not LeaseState.RETURNING):
+        return None  # as of nearly all
     if Rule.POOL not in off and not _good(draft, sight, slot, kind):
         return None
-    holder = draft.holder(slot, Turn.HAS)
     if holder is None:
         return There(slot, Turn.HAS) if Rule.POOL in off or sight.clean(slot) else None
     if Rule.LENT in off:
         return There(slot, Turn.HAS)
-    lease = draft.leases.get(holder)
-    if lease is None or lease.state is not LeaseState.RETURNING or draft.holder(slot, Turn.NEXT) is not None:
+    if lease is None or draft.holder(slot, Turn.NEXT) is not None:
         return None
     if lease.fault:
         return None  # set aside when it comes off

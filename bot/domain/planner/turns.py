@@ -14,7 +14,7 @@ from bot.domain import hours
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
 from bot.domain.lifecycle import On, step
-from bot.domain.model import Card, Mode, PersonId, Request, RequestState, SlotId
+from bot.domain.model import Card, LeaseState, Mode, PersonId, Request, RequestState, SlotId, Turn
 from bot.domain.near import host_of, may_have, meet
 from bot.domain.planner.back import passing, stay
 from bot.domain.planner.giving import Given, Left, give, take_away
@@ -24,6 +24,7 @@ from bot.domain.planner.spots import People, Spot, window_known
 from bot.domain.policy import Policy
 from bot.domain.queue import line, line_of
 from bot.domain.rules import Rule
+from bot.domain.shelves import CardsOn
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, has_kind, parts, rivals
 
@@ -40,7 +41,8 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy, off: froze
     """
     turns = Turns(draft, sight, people, policy, off)
     for request in line(draft):
-        turns.take(request)
+        if not turns.is_over(request):
+            turns.take(request)
 
 
 class Turns:
@@ -62,6 +64,8 @@ class Turns:
         self._first = draft.requests[first].place_key if first and Rule.ORDER in off else None
         self._frees = Frees(draft, draft.now, policy, self._zone, sight)
         self._lots: dict[tuple[str, str], Lot] = {}  # by host and kind
+        self._over_for: set[tuple[str, str, str]] = set()  # see ``is_over``: by kind, and host
+        self._lent_out = _lent_out(draft) if Rule.LENT not in off else frozenset()
         self._anywhere: list[Request] = []  # those who wait for a machine on a host that is not known: for all hosts
         self._kept: dict[
             SlotId, dict[str, int]
@@ -77,6 +81,14 @@ class Turns:
         known = self._people.get(person)
         return known.zone if known else self._policy.zone
 
+    def is_over(self, request: Request) -> bool:
+        """Whether its line has nothing left, and nobody of it need be looked at any more: in a long line soon all of it."""
+        machine = self._draft.machines.get(request.machine)
+        if machine is None:
+            return False
+        at = machine.vcenter, machine.host
+        return at in self._lent_out or (request.kind, *at) in self._over_for
+
     def take(self, request: Request) -> None:
         """The next one in line: it is given something, or has to wait."""
         if request.state is not RequestState.QUEUED or (
@@ -86,6 +98,8 @@ class Turns:
         host = host_of(self._draft, request.machine)
         lot = self._lot(host, request)
         if host and not lot.shared and not lot.open:
+            machine = self._draft.machines[request.machine]
+            self._over_for.add((request.kind, machine.vcenter, machine.host))
             return  # nobody behind it is served either, so nobody need know what it counts on
         found, booked = lot.spots(request, self._kept), self._booked(request)
         need = 1 if self._is_off(Rule.TOGETHER, request) else needs(request)
@@ -273,6 +287,21 @@ class Turns:
             ):
                 return other.number
         return 0
+
+
+def _lent_out(draft: Draft) -> frozenset[tuple[str, str]]:
+    """The hosts of which every card is given whole, and kept by who has it: of those nobody in line is given anything."""
+    return frozenset(
+        host
+        for host, cards in draft.kept(CardsOn).hosts.items()
+        if all(card.mode is not Mode.VGPU and _is_kept(draft, card) for card in cards)
+    )
+
+
+def _is_kept(draft: Draft, card: Card) -> bool:
+    holder = draft.holder(card.name, Turn.HAS)
+    lease = draft.leases.get(holder) if holder is not None else None
+    return holder is not None and (lease is None or lease.state is not LeaseState.RETURNING)
 
 
 def _free_at(draft: Draft, card: Card) -> datetime:
