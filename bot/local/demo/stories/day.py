@@ -14,6 +14,9 @@ from bot.local.demo.stories.story import Story
 START = datetime(2026, 11, 30, 9, 0, tzinfo=ZoneInfo(ZONE))
 """A Monday morning."""
 
+POLICY = """pool_share = 1.0  # these two groups agreed that one may have all four for a while, and keeps them to the end
+"""
+
 
 def _day(stage: Stage) -> None:
     _two_each(stage)
@@ -196,4 +199,5 @@ DAY = Story(
         "why tells who has a card, for what and until when",
     ),
     shared=True,
+    policy=POLICY,
 )
