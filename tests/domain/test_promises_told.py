@@ -268,3 +268,16 @@ def test_who_waits_does_not_make_those_behind_wait_longer_by_wanting_it_longer()
     assert said is not None and (no.value.facts["who"], no.value.facts["when"]) == ("carol", said.latest)
     world.request("bob", "vm-r", 2, None, "for 2h")
     assert world.req(2).terms.length == Length(lasting=2 * HOUR)
+
+
+def test_a_standing_time_that_was_used_today_is_not_counted_on_again_today() -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    world.vms["vm-r"].agent = True
+    world.agree("bob", "vm-r", "nights even if busy")
+    first = ask(world, "bob", "vm-r", 1, None, "for 1h").number
+    world.pass_time(14 * HOUR, MIN)
+    assert world.req(first).served is not None, "put on in the night"
+    world.release("bob", str(first))
+    world.pass_time(MIN, MIN)
+    again = ask(world, "bob", "vm-r", 2, None, "for 1h").promised
+    assert again is not None and again.latest is not None and again.latest >= world.now + 20 * HOUR

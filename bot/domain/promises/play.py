@@ -33,6 +33,7 @@ from bot.domain.draft import Draft
 from bot.domain.frees import ROUND, Free, Frees, by_time
 from bot.domain.model import (
     Agreement,
+    AgreementKind,
     Books,
     Lease,
     LeaseState,
@@ -53,7 +54,7 @@ from bot.domain.promises.promise import Promise
 from bot.domain.promises.worst import Worst
 from bot.domain.queue import line
 from bot.domain.rules import Rule
-from bot.domain.shelves import WAITING
+from bot.domain.shelves import WAITING, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
 
@@ -247,17 +248,17 @@ class Play(Frees):
         """See :func:`promise`."""
         offered = request.state is RequestState.OFFERED
         counted, turn = self._offered_to(request) if offered else self._in_line(request)
-        if counted is None or turn is None:
+        if counted is None:
             return self._unknown(request)
         last, begins = counted[-1], self._begins_at(request)
         soon = max(last.likely, begins)
         likely = self._likely(request, soon)
-        why = "" if offered else self._open(request)
+        why = "" if offered else self._open(request) or ("ahead" if turn is None else "")
         booked = begins > max(self.now, last.likely)
         cause = "booked" if booked else last.cause
         return Promise(
             likely,
-            None if why else max(likely, self._latest(request, max(turn, begins))),
+            max(likely, self._latest(request, max(turn, begins))) if turn is not None and not why else None,
             cause,
             last.who,
             request.start if booked else last.at,
@@ -308,8 +309,8 @@ class Play(Frees):
         played = self.line_of(request)
         turn = played.worst(request.number)
         coming = self.next_round(request.machine)
-        if turn is None or request.number not in coming.given:
-            return (played.likely(request.number) if turn is not None else None), turn
+        if request.number not in coming.given:
+            return played.likely(request.number), turn
         slots = (h.slot for h in coming.frees.books.holds if h.label == str(request.number))
         mine = [f for slot in slots if (f := self.free(slot, "")) is not None]
         return sorted(mine, key=by_time), turn
@@ -458,10 +459,21 @@ class Play(Frees):
             asked = max(self.now, request.offer.accept_by)
         asked = (blackouts.first(p, asked, takes) or asked) + takes
         for agreement in () if request.offer is not None else self._for(request):
-            found = windows.next_window([agreement], request.machine, free, usual, p)
+            since = self._usable_from(agreement, free)
+            found = windows.next_window([agreement], request.machine, since, usual, p)
             if found is not None and not agreement.now:
-                asked = max(asked, (blackouts.first(p, max(found[1].start, free), takes) or free) + takes)
+                asked = max(asked, (blackouts.first(p, max(found[1].start, since), takes) or since) + takes)
         return asked
+
+    def _usable_from(self, agreement: Agreement, free: datetime) -> datetime:
+        """From when on a time may be used for what is free then: a standing one serves one restart of its machine a day (``moves.plan``)."""
+        if agreement.kind is not AgreementKind.STANDING:
+            return free
+        for move in moves_of(self.books, agreement.machine):
+            used = self.books.agreements.get(move.agreement or 0)
+            if move.shutdown_at is not None and used is not None and used.kind is AgreementKind.STANDING:
+                free = max(free, move.shutdown_at + timedelta(days=1))
+        return free
 
     def _takes(self, machine: MachineId) -> timedelta:
         """How long a restart takes at worst, announced before."""
