@@ -140,6 +140,15 @@ def test_04_four_wanted_and_two_free_none_is_held_back_unsaid_and_two_can_be_had
     assert house.lease("2").slots == ("T4-3", "T4-4")
 
 
+def test_04_four_wanted_or_fewer_and_two_are_taken_at_once(house: House) -> None:
+    lent(house, "T4-3", "T4-4")
+    assert "Partly: when it is your turn you get what is there" in said(house, "bob", "request 4 partly restart now")
+    house.round()
+    assert house.lease("2").slots == ("T4-3", "T4-4") and house.books.requests[2].count == 2
+    fewer = "You wanted 4 T4, or fewer: 2 are there, and that is all of it."
+    assert any(fewer in text for text in house.voice.said_to(BOB)), house.voice.said_to(BOB)
+
+
 # ---- 5: half served, and cancelled
 
 
@@ -280,6 +289,40 @@ def test_16_a_request_for_four_is_changed_at_once_and_at_its_place(house: House)
     request = house.books.requests[2]
     assert (request.count, request.asked) == (3, asked) and request.terms.length.until is not None
     assert line(house) == [BOB, CAROL]
+
+
+# ---- 17: bookings far ahead
+
+
+def test_17_bookings_are_capped_a_person_and_keep_nobody_from_what_is_free_today(house: House) -> None:
+    assert house.say("dana", "machine add vm-spare owners @bob").ok
+    assert house.say("dana", "machine owners vm-train @carol @bob").ok
+    lent(house, "T4-3", "T4-4")
+    said(house, "bob", "request 2 from thu 14:00 for 4h on vm-r")
+    said(house, "bob", "request 1 from fri 14:00 on vm-spare")
+    for text, says in (
+        ("request 1 from wed 9:00 on vm-train", "the limit is 2 requests in line a person"),
+        ("request 1 from fri 3 apr 14:00 on vm-train", "at most 14 days ahead can be booked"),
+    ):
+        refused = house.say("bob", text)
+        assert not refused.ok and says in text_of(refused)
+    said(house, "bob", "request 1 on vm-train for 4h restart now")
+    house.round()
+    assert house.lease("4").slots == ("T4-3",), "what is free today is used until then"
+    why = said(house, "bob", "why #2")
+    assert "You booked it for 19 13:00; before that others use what is free, as far as they are surely back." in why
+
+
+def test_17_what_is_booked_is_not_kept_empty_until_then_nor_lent_beyond(house: House) -> None:
+    lent(house, "T4-3", "T4-4")
+    said(house, "bob", "request 2 from thu 14:00 for 4h")
+    house.clock.forward(minutes=2)
+    said(house, "carol", "request 1 for 5d restart now")
+    house.round()
+    assert "starts 19 1" in said(house, "carol", "why") and line(house) == [BOB, CAROL]
+    said(house, "carol", "request for 1d")
+    house.round()
+    assert line(house) == [BOB] and "This goes past U2BOB, who waits for 2 cards" in said(house, "carol", "why")
 
 
 # ---- 19: the honest one who missed one message

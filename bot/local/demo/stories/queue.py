@@ -40,6 +40,8 @@ def _all_are_lent(stage: Stage) -> None:
     stage.say("ada", "request 1 on vm-python-2 until today 18:30 restart now")
     answer = stage.say("bob", "request 3 partly until today 18:30 restart now")
     stage.expect("bob takes fewer than three if he must", "Partly" in answer, answer)
+    fewer = stage.clock.until(lambda: stage.show_new_dm("bob", "You wanted 3 T4, or fewer: 2 are there"), 20 * MIN)
+    stage.expect("bob reads that he gets two of three", fewer, stage.dms("bob"))
     came = stage.clock.until(
         lambda: [stage.cards_in(vm) for vm in ("vm-python", "vm-python-2", "vm-r")] == [1, 1, 2], 40 * MIN
     )
@@ -169,6 +171,7 @@ QUEUE = Story(
     _queue,
     (
         "bob takes fewer than three if he must",
+        "bob reads that he gets two of three",
         "bob has the two that were there",
         "carol is first, and reads likely and at the latest",
         "why says whose card is due first, and when",
