@@ -11,7 +11,7 @@ import pytest
 from bot.domain import leases, planner, pool, queue
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, TooLong
-from bot.domain.model import Job, Lease, LeaseState, Length, Request, RequestState, Terms, Window
+from bot.domain.model import Job, Lease, LeaseState, Length, Power, Request, RequestState, Terms, Window
 from bot.domain.news import NewsKind
 from bot.domain.rules import Rule
 from bot.domain.times import read_length
@@ -94,6 +94,20 @@ def test_a_time_in_which_its_machine_restarts_anyway_counts_too() -> None:
     assert kept is not None and kept.ends_by == berlin(2, 6, 48), (
         "a late start costs nothing of its time: before that is announced"
     )
+    assert world.books.agreements[kept.anyway].even_if_busy, "without it, it would have to be sooner"
+
+
+def test_the_limit_is_the_same_for_whoever_is_back_by_the_same_time() -> None:
+    """A time for restarts that has begun by the end is none to be back by: the same limit lets an hour go, and until it."""
+    limits = set()
+    for length in ("for 1h", "until wed 06:45", "until wed 07:10"):
+        world = two_lent()
+        world.agree("carol", "vm-train", "weekdays 07:00-08:00 even if busy")
+        carol = ask(world, "carol", "vm-train", 1, "now", length).number
+        world.round()
+        kept = world.lease(carol).passing if world.req(carol).state is LEASED else None
+        limits.add(kept.ends_by if kept is not None else None)
+    assert limits == {berlin(2, 6, 48), None}
 
 
 def test_what_is_offered_past_others_is_offered_for_that_long_alone() -> None:
@@ -341,6 +355,40 @@ def test_work_that_runs_is_waited_for(length: str, over: timedelta) -> None:
     assert timedelta(0) <= world.now - end - over < MIN
     world.until(lambda: world.lease(label).state is LeaseState.ENDED, 20 * HOUR, 10 * MIN)
     assert world.now <= berlin(2, 6)
+
+
+def test_a_time_that_was_counted_on_comes_whatever_is_said_since() -> None:
+    """Its machine restarts at seven anyway, and that was taken back, or put off: it is restarted all the same, in time for who was passed."""
+    world = two_lent()
+    world.agree("carol", "vm-train", "weekdays 07:00-08:00 even if busy")
+    number = ask(world, "carol", "vm-train", 1, "now", "until wed 06:30").number
+    world.round()
+    kept = world.lease(number).passing
+    assert kept is not None and berlin(2, 6, 30) <= kept.ends_by < berlin(2, 7)
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, HOUR)
+    world.pass_time(berlin(2, 6, 20) - world.now, HOUR)
+    world.say_no("vm-train", "carol")
+    world.until(lambda: world.lease(number).state is LeaseState.RETURNING, HOUR, MIN)
+    firm = [a.window for a in world.books.agreements.values() if a.firm]
+    assert len(firm) == 1 and firm[0] is not None and firm[0].end <= kept.back_by
+    world.until(lambda: world.lease(number).state is LeaseState.ENDED, 4 * HOUR, MIN)
+    assert world.now <= kept.back_by
+
+
+def test_in_a_machine_that_is_left_off_it_comes_out_in_time() -> None:
+    world = two_lent(power_on_wait=5 * DAY)
+    world.switch("vm-train", Power.OFF)
+    number = ask(world, "carol", "vm-train", 1, None, "for 1h").number
+    world.until(
+        lambda: world.lease(number).state is LeaseState.MOVING if str(number) in world.books.leases else False, HOUR
+    )
+    kept = world.lease(number).passing
+    assert kept is not None
+    world.pass_time(kept.ends_by - 10 * MIN - world.now, 3 * HOUR)
+    assert world.lease(number).state is LeaseState.MOVING and world.vms["vm-train"].cards
+    world.until(lambda: world.lease(number).state is LeaseState.ENDED, HOUR, MIN)
+    assert world.now < kept.back_by and not world.vms["vm-train"].cards
+    assert world.vms["vm-train"].power is Power.OFF
 
 
 def test_for_a_booking_it_returns_when_it_has_to() -> None:
