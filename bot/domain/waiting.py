@@ -45,6 +45,7 @@ class Passing:
     over: int  # the number of the request that was passed; the first of several
     ends_by: datetime  # the lease ends then at the latest: no longer, and no work is waited for
     back_by: datetime  # its devices are out then, restart included: the promised start of who was passed
+    anyway: int = 0  # the agreement of a time in which its machine restarts anyway, without which it would be too late; 0: none is needed
 
 
 @dataclass(frozen=True)

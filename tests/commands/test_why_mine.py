@@ -89,11 +89,16 @@ def test_who_would_not_be_back_in_time_reads_the_rule_the_people_the_times_and_w
         in line
     )
     assert reply.buttons[0].label.startswith("Only for ") and reply.buttons[0].says in line
-    assert house.say("ada", reply.buttons[0].says).ok
+    asked = house.say("ada", reply.buttons[0].says)
+    assert asked.ok
     house.round()
     assert house.lease("5").slots == ("T4-4",), "what is said to work does"
     told = text_of(house.say("ada", "why"))
-    assert "This goes past U3CAROL, who waits for 2 cards: so it ends " in told and ", and is out again 17 17:" in told
+    past = next(line for line in told.splitlines() if line.startswith("This goes past"))
+    assert past.startswith("This goes past U3CAROL, who waits for 2 cards: so it ends ")
+    assert ", and vm-python restarts by 17 17:" in past
+    assert past in text_of(asked).splitlines(), "all of it is read before it is given"
+    assert "when you say; 24 h late" not in text_of(asked)
 
 
 def test_a_list_says_in_a_few_words_why_somebody_waits_although_enough_is_there(house: House) -> None:

@@ -176,8 +176,8 @@ def test_what_is_offered_is_told_as_its_turn_whatever_the_decision_says() -> Non
 
 PASSED_BY = Passing(13, w.NOW + 20 * w.H, w.NOW + 26 * w.H)
 GOES_PAST = (
-    "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and is out again tomorrow 16:40, "
-    "whatever runs there."
+    "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and vm-r restarts by tomorrow 16:40, "
+    'even if something runs; "not now" does not move that.'
 )
 
 

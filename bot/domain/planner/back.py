@@ -46,7 +46,7 @@ def stay(frees: Frees, request: Request, found: list[Spot], known: bool) -> Stay
 def back(frees: Frees, machine: MachineId, person: str, label: str, ends: datetime) -> datetime:
     """When devices of a machine are surely out whose time is over then."""
     night = frees.night(ends, frees.zone_of(person))
-    return min([night, *(window.end for window in _anyway(frees, machine, label, ends))])
+    return min([night, *(window.end for _, window in _anyway(frees, machine, label, ends))])
 
 
 def passing(frees: Frees, request: Request, its: Stay, over: int, by: datetime) -> Passing:
@@ -54,23 +54,27 @@ def passing(frees: Frees, request: Request, its: Stay, over: int, by: datetime) 
 
     :param over: whom it goes past, and who starts at ``by``
     """
-    return Passing(over, max(its.ends, _latest_end(frees, request, its.ends, by)), by)
+    ends, anyway = _latest_end(frees, request, its.ends, by)
+    return Passing(over, max(its.ends, ends), by, anyway)
 
 
-def _latest_end(frees: Frees, request: Request, ends: datetime, by: datetime) -> datetime:
+def _latest_end(frees: Frees, request: Request, ends: datetime, by: datetime) -> tuple[datetime, int]:
     """The latest end at which devices are still surely out by then: just before the last night, or other time in which its machine restarts
-    anyway, that is over by then is announced."""
+    anyway, that is over by then is announced. With the agreement of that other time; 0: it is the night."""
     policy, lead = frees.policy, frees.policy.last_call + 2 * ROUND
-    zone, found = frees.zone_of(request.person), ends
+    zone, found, by_it = frees.zone_of(request.person), ends, 0
     night = windows.usable_night(ends + lead, zone, policy, HOUR)
     while night.end <= by:
         found = night.start - lead
         night = windows.usable_night(night.end, zone, policy, HOUR)
     others, at = _anyway(frees, request.machine, str(request.number), ends), ends
-    while others and (first := min(others, key=lambda window: window.end)).end <= by and first.end > at:
-        found, at = max(found, first.start - lead), first.end
+    while others and (first := min(others, key=lambda one: one[1].end))[1].end <= by and first[1].end > at:
+        agreement, window = first
+        if window.start - lead > found:
+            found, by_it = window.start - lead, agreement.number
+        at = window.end
         others = _anyway(frees, request.machine, str(request.number), at)
-    return found
+    return found, by_it
 
 
 def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> datetime:
@@ -91,16 +95,19 @@ def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> d
     return max(announced, window[1].start) + usual
 
 
-def _anyway(frees: Frees, machine: MachineId, label: str, ends: datetime) -> list[Window]:
-    """The times after an end in which a machine restarts whatever runs in it: one that was named, and standing ones that say so."""
+def _anyway(frees: Frees, machine: MachineId, label: str, ends: datetime) -> list[tuple[Agreement, Window]]:
+    """The times after an end in which a machine restarts whatever runs in it: one that was named, and standing ones that say so. Whole ones,
+    that begin after they could be announced, as of nights: so the latest end is the same for whoever is back by the same time."""
     lead, usual = frees.policy.last_call + 2 * ROUND, frees.usual(machine)
     found = []
     for agreement in frees.agreed(machine, label):
         if not _serves(agreement):
             continue
         window = windows.next_window([agreement], machine, ends + lead, usual, frees.policy)
-        if window is not None and (agreement.kind is AgreementKind.STANDING or window[1].start >= ends):
-            found.append(window[1])
+        if window is not None and window[1].start < ends + lead:
+            window = windows.next_window([agreement], machine, window[1].end, usual, frees.policy)
+        if window is not None:
+            found.append(window)
     return found
 
 

@@ -57,6 +57,7 @@ from bot.domain.rules import Rule
 from bot.domain.shelves import WAITING, moves_of
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
+from bot.domain.waiting import Passing
 
 
 def promise(
@@ -221,7 +222,7 @@ class _Next:
     """What the next round would give on one host."""
 
     frees: Frees  # what is expected after it; those of now if it gives nothing
-    given: Mapping[int, int]  # who is given something, and past whom they go; 0 past nobody
+    given: Mapping[int, Passing | None]  # who is given something, and what they keep to; None: they go past nobody
 
 
 class Play(Frees):
@@ -265,7 +266,7 @@ class Play(Frees):
             tuple(f.slot for f in counted),
             why,
             self.lately(request.kind) if cause == "early" else None,
-            self.next_round(request.machine).given.get(request.number, 0),
+            self.next_round(request.machine).given.get(request.number),
         )
 
     def latest(self, request: Request) -> datetime | None:
@@ -406,12 +407,11 @@ class Play(Frees):
         waits = line(there)
         for request in waits:
             turns.take(draft.requests[request.number])
-        given = {}
+        given: dict[int, Passing | None] = {}
         for request in waits:
             now, lease = draft.requests[request.number], draft.leases.get(str(request.number))
             if now.state is not request.state:
-                passing = now.passing or (lease.passing if lease is not None else None)
-                given[request.number] = passing.over if passing is not None else 0
+                given[request.number] = now.passing or (lease.passing if lease is not None else None)
         after = Frees(draft, self.now, self.policy, self.zone_of, self.sight) if given else self
         return _Next(after, given)
 

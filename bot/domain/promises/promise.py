@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.domain.early import Early
 from bot.domain.model import PersonId, SlotId
+from bot.domain.waiting import Passing
 
 STEP = timedelta(minutes=5)
 """A likely time is shown to so much, on the board and in answers alike: it is no more exact, and the board is not a new one each minute."""
@@ -26,7 +27,12 @@ class Promise:
     slots: tuple[SlotId, ...] = ()  # the slots counted on; of "aside" and "strange" the cards that are not
     open: str = ""  # why there is no latest time although there is a likely one: a word of OPEN; "" there is
     early: Early | None = None  # of "early": how the last loans went
-    past: int = 0  # the request that it likely goes past now; 0 none
+    passing: Passing | None = None  # what it keeps to, if it goes past others now
+
+    @property
+    def past(self) -> int:
+        """The request that it likely goes past now; 0 none."""
+        return self.passing.over if self.passing is not None else 0
 
 
 CAUSES = {

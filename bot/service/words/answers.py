@@ -81,6 +81,7 @@ def requested(scene: Scene, request: Request) -> Reply:
     """
     machine = scene.books.machines.get(request.machine)
     promise = scene.promises.get(request.number)
+    passing = promise.passing if promise is not None else None
     agreed = agreed_for(scene, request)
     ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
@@ -95,7 +96,8 @@ def requested(scene: Scene, request: Request) -> Reply:
         too_late_line(scene, request, promise),
         *_restart_lines(scene, request, machine, promise),
         clock_change(scene, request.terms.length.until, *ends_of(agreed)),
-        terms_line(scene, machine),
+        terms_line(scene, machine, firm=passing is not None),
+        passing_line(scene.books, passing, request.machine, scene.policy, request.person),
         *hindrances(scene, request.machine, str(request.number)),
         *standing_still(scene),
         _asks(scene, request, machine, agreed, promise),
@@ -250,8 +252,11 @@ def clock_change(scene: Scene, *said: datetime | None) -> LineOf | None:
     return ln(f"The clocks go forward then: {gap[0]} to {gap[1]} does not exist.") if gap is not None else None
 
 
-def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
-    """The terms in one line; where questions about quiet cards are on, that one may be taken back."""
+def terms_line(scene: Scene, machine: Machine | None, firm: bool = False) -> LineOf:
+    """The terms in one line; where questions about quiet cards are on, that one may be taken back.
+
+    :param firm: it goes past somebody who waits: when its machine restarts at the latest is said apart
+    """
     idle = scene.policy.idle
     quiet = span_of(max(idle.take_back_quiet, idle.second + idle.take_back_warned))
     sooner = (
@@ -263,7 +268,7 @@ def terms_line(scene: Scene, machine: Machine | None) -> LineOf:
     night = f"{late} late, in its next night ({clock_words(scene.policy)}), announced before"
     return ln(
         f"Terms: back at the end of the time if somebody waits. For that {vm} restarts when you say",
-        f"; {night}" if next_night(scene.policy) else "",
+        f"; {night}" if next_night(scene.policy) and not firm else "",
         f".{sooner}",
     )
 
@@ -459,7 +464,7 @@ def accepted(scene: Scene, taken: Lease | Request, lost: bool = False, past: int
         evidence.open_there(scene, agreed),
         ln(i_say_so(scene.policy, f'I say so {before(scene, agreed)} before; one "not now" leaves it on.')),
         ln("Then yours ", until_words(taken.terms.length, scene.policy, taken.end), "."),
-        passing_line(scene.books, taken.passing, taken.person),
+        passing_line(scene.books, taken.passing, taken.machine, scene.policy, taken.person),
         *lent_lines(scene.books, taken),
         *hindrances(scene, taken.machine, taken.label),
         *standing_still(scene),

@@ -86,7 +86,7 @@ def _terms(t: Telling) -> list[LineOf | None]:
     if t.lease is None or t.lease.state not in OPEN_LEASE:
         return []
     request = t.books.requests.get(t.lease.request)
-    return [kept_line(t.books, t.lease, t.item.to), spare_line(t.lease.terms.spare, request, len(t.lease.slots))]
+    return [kept_line(t.books, t.lease, t.policy, t.item.to), spare_line(t.lease.terms.spare, request, len(t.lease.slots))]
 
 
 def _next_of(t: Telling) -> Lease | None:

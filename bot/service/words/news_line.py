@@ -108,7 +108,7 @@ def offer(t: Telling) -> Reply:
         ),
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), "."),
-        passing_line(t.books, request.passing, t.item.to),
+        passing_line(t.books, request.passing, request.machine, t.policy, t.item.to),
         fewer_line(request),
         spare_line(request.terms.spare or (request.offer is not None and request.offer.spare), request, request.count),
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
@@ -252,7 +252,7 @@ def leased(t: Telling) -> Reply:
         )
         if t.lease is not None
         else None,
-        passing_line(t.books, t.lease.passing, t.item.to) if t.lease is not None else None,
+        passing_line(t.books, t.lease.passing, t.lease.machine, t.policy, t.item.to) if t.lease is not None else None,
         *lent_lines(t.books, t.lease),
         buttons=(
             _rather_later(t),

@@ -164,7 +164,7 @@ def last_call(t: Telling) -> Reply:
         if agreement is not None and agreement.hard
         else None,
         ln("Lent to you ", until_words(turn.terms.length, t.policy, turn.end), ".") if turn is not None else None,
-        kept_line(t.books, turn, t.item.to),
+        kept_line(t.books, turn, t.policy, t.item.to),
         *lent_lines(t.books, turn),
         ln('This time was agreed when the lending began; "not now" does not move it.')
         if firm

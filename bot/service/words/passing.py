@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import Books, Lease, LeaseState, PersonId
+from bot.domain.model import Books, Lease, LeaseState, MachineId, PersonId
 from bot.domain.planner.back import waits_for
+from bot.domain.policy import Policy
 from bot.domain.waiting import Passing
 from bot.service.ports import LineOf, Name, When
-from bot.service.words.common import Part, ln
+from bot.service.words.common import Part, ln, name_of, window_words
 
 
-def passing_line(books: Books, passing: Passing | None, reader: PersonId = "") -> LineOf | None:
-    """``This goes past carol, who waits for 4 from …: so it ends … at the latest``; None: it goes past nobody."""
+def passing_line(
+    books: Books, passing: Passing | None, machine: MachineId, policy: Policy, reader: PersonId = ""
+) -> LineOf | None:
+    """``This goes past carol, who waits for 4 cards: so it ends … at the latest, and vm-r restarts by …``; None: it goes past nobody.
+
+    Read before anything is accepted, and again with each message about it: the same words, so that nothing in them is new later.
+    """
     if passing is None:
         return None
     other = books.requests.get(passing.over)
     who: Part = "somebody" if other is None else "your own request" if other.person == reader else Name(other.person)
     many = f" for {other.count} cards" if other is not None and other.count > 1 else ""
     waits = f"{'which' if who == 'your own request' else 'who'} waits{many}"
-    out: list[Part] = [", and is out again ", When(passing.back_by), ", whatever runs there."]
-    return ln("This goes past ", who, ", ", waits, ": so it ends ", When(passing.ends_by), " at the latest", out)
+    vm, by = name_of(books.machines.get(machine)), When(passing.back_by)
+    out: list[Part] = (
+        [f", and {vm} restarts by ", by, ', even if something runs; "not now" does not move that.']
+        if policy.level == "act"
+        else [", and is out again ", by, ", even if something runs."]
+    )
+    agreed = books.agreements.get(passing.anyway)
+    since: list[Part] = [f" That is in time since {vm} may restart ", window_words(agreed), "."] if agreed else []
+    return ln("This goes past ", who, ", ", waits, ": so it ends ", When(passing.ends_by), " at the latest", out, since)
 
 
 def passes(books: Books, lease: Lease) -> bool:
@@ -27,8 +40,8 @@ def passes(books: Books, lease: Lease) -> bool:
     return lease.state in OPEN_LEASE and lease.passing is not None and waits_for(books, lease) is not None
 
 
-def kept_line(books: Books, lease: Lease | None, reader: PersonId = "") -> LineOf | None:
+def kept_line(books: Books, lease: Lease | None, policy: Policy, reader: PersonId = "") -> LineOf | None:
     """The same of what somebody has, or is just getting; None: nobody waits any more whom it went past, or it is on its way back."""
     if lease is None or lease.state is LeaseState.RETURNING or not passes(books, lease):
         return None
-    return passing_line(books, lease.passing, reader)
+    return passing_line(books, lease.passing, lease.machine, policy, reader)

@@ -35,9 +35,13 @@ def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> Line
     if likely is None:
         return ln("When it is your turn I do not know, because ", fact, ".")
     latest: list[Part] = [", at the latest ", When(by)] if by is not None else []
+    if promise.cause == "free_now" and promise.past:
+        they = "It" if len(promise.slots) == 1 else "They"
+        else_: list[Part] = [" If that fails, at the latest ", When(by), "."] if by is not None else []
+        return ln(f"{they} can be there by ", When(likely), ": ", fact, ".", else_)
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
-        before = "Enough are free, also for who is before you. " if at > 1 and not promise.past else ""
+        before = "Enough are free, also for who is before you. " if at > 1 else ""
         return ln(f"{before}{they} can be there by ", When(likely), latest, ": ", fact, ".")
     return ln("Likely by ", When(likely), latest, ": ", fact, ".")
 
@@ -104,7 +108,7 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
     at: list[Part] = [" ", When(promise.at)] if promise.at is not None else []
     match promise.cause:
         case "free_now" if promise.past:
-            return [f"you go past #{promise.past}, for you are back before its turn"]
+            return [f"you go past #{promise.past}, and are back before its turn"]
         case "free_now":
             return ["only the restart is missing"]
         case "own_end":

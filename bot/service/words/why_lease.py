@@ -75,7 +75,7 @@ def lent(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") -> Rep
         *_moved_away(scene, lease),
         *inside_lines(scene, lease, reader, card),
         asked,
-        kept_line(scene.books, lease, reader),
+        kept_line(scene.books, lease, scene.policy, reader),
         spare_line(spare, request, len(lease.slots)),
         what_for,
         _where(scene, lease),

@@ -79,7 +79,7 @@ def _turn_lines(scene: Scene, request: Request, told: Told) -> list[LineOf | Non
         whose = "your turn" if told.mine else "their turn"
         offered = f": {wanted(request)} {is_} offered, answer by "
         turn = ln("It is ", whose, offered, When(request.offer.accept_by), ".")
-        return [turn, passing_line(scene.books, request.passing, told.reader)]
+        return [turn, passing_line(scene.books, request.passing, request.machine, scene.policy, told.reader)]
     held = _hindered(request) if request.rest is None else None
     return [held] if held is not None else [*rule_lines(told)]
 
