@@ -6,7 +6,7 @@ answer now keeps the place while the next is asked. ``decide`` calls it once a r
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -43,6 +43,15 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy, off: froze
     for request in line(draft):
         if not turns.is_over(request):
             turns.take(request)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What is found of the next one in line."""
+
+    found: list[Spot]  # what is there for it
+    booked: datetime | None  # it is booked for later
+    given: Given | Left  # what it is given, or what is left of it
 
 
 class Turns:
@@ -91,28 +100,53 @@ class Turns:
 
     def take(self, request: Request) -> None:
         """The next one in line: it is given something, or has to wait."""
+        judged = self._judge(request)
+        if judged is None:
+            return
+        host, lot = host_of(self._draft, request.machine), self._lot_of(request)
+        if isinstance(judged.given, Left):
+            self._wait(host, lot, request, judged.found, judged.booked, judged.given)
+        elif not self._goes_before(request):
+            self._serve(lot, request, judged.given)
+
+    def asked(self, request: Request, off: frozenset[Rule]) -> Given | Left | None:
+        """What it would be given when all before it had their turns, without some rules; nothing is given. None: it is not looked at.
+
+        :param off: may differ from what these turns were made with in rules of persons alone
+        """
+        kept, self._off = self._off, off
+        try:
+            judged = self._judge(request)
+            if judged is None or isinstance(judged.given, Left):
+                return judged.given if judged is not None else None
+            return self._left_for_hours(self._lot_of(request), request, judged.given) or judged.given
+        finally:
+            self._off = kept
+
+    def _goes_before(self, request: Request) -> bool:
+        """Whether one who is asked about goes before this one, who is given nothing then, and counts only as long as it has to wait."""
+        return self._first is not None and request.place_key < self._first
+
+    def _judge(self, request: Request) -> _Judged | None:
+        """What the next one in line is given; None: it is not looked at, since it rests, or nothing is left for anybody of its line."""
         if request.state is not RequestState.QUEUED or (
             request.rest is not None and not self._is_off(Rule.RESTS, request)
         ):
-            return
-        host = host_of(self._draft, request.machine)
-        lot = self._lot(host, request)
-        if host and not lot.shared and not lot.open:
+            return None
+        lot = self._lot_of(request)
+        if host_of(self._draft, request.machine) and not lot.shared and not lot.open:
             machine = self._draft.machines[request.machine]
             self._over_for.add((request.kind, machine.vcenter, machine.host))
-            return  # nobody behind it is served either, so nobody need know what it counts on
+            return None  # nobody behind it is served either, so nobody need know what it counts on
         found, booked = lot.spots(request, self._kept), self._booked(request)
         need = 1 if self._is_off(Rule.TOGETHER, request) else needs(request)
         self.found[request.number] = len(found)
         if booked is not None or len(found) < need:
-            over = self._over(lot, request, need)
-            self._wait(host, lot, request, found, booked, over or Left(free=len(found)))
-            return
-        given = self._can_have(lot, request, found)
-        if isinstance(given, Left):
-            self._wait(host, lot, request, found, None, given)
-        elif self._first is None or request.place_key >= self._first:
-            self._serve(lot, request, given)
+            return _Judged(found, booked, self._over(lot, request, need) or Left(free=len(found)))
+        return _Judged(found, None, self._can_have(lot, request, found))
+
+    def _lot_of(self, request: Request) -> Lot:
+        return self._lot(host_of(self._draft, request.machine), request)
 
     def counted_on(self, request: Request) -> int:
         """Who counts on a card that is there for a request in another size; 0: nobody."""
@@ -185,7 +219,9 @@ class Turns:
             over = any(passed.start < its.back for passed, _ in way.counted)
         spare = not request.terms.spare and bool(lot.caps.share(request).over(count))
         given = Given(spots, known, its, keeps, spare)
-        moved = lot.past.moves(request, count, partial(self._tried, request, given)) if over else None
+        if not over or self._goes_before(request):
+            return given
+        moved = lot.past.moves(request, count, partial(self._tried, request, given))
         return given if moved is None else Left(Rule.PASSING, count, lot.past.shadow(moved), its.back if its else None)
 
     def _tried(self, request: Request, given: Given) -> Draft:
@@ -246,10 +282,10 @@ class Turns:
 
     def _serve(self, lot: Lot, request: Request, given: Given) -> None:
         """It is its turn: a lease, or a question, or the next one is asked first."""
-        other = 0 if given.known or self._is_off(Rule.HOURS, request) else self._asked_elsewhere(lot, request)
-        if other:
+        later = self._left_for_hours(lot, request, given)
+        if later is not None:
             self._away.append(request)
-            self.left[request.number] = Left(Rule.HOURS, len(given.spots), other=other)
+            self.left[request.number] = later
             return
         if Rule.LENT in self._off:
             take_away(self._draft, given)
@@ -266,6 +302,11 @@ class Turns:
             why = f"outside working hours, so #{request.number} went first"
             step(self._draft, passed, On.TURN_AWAY, why=why, changed=passed.changed)
         self._away = [r for r in self._away if r not in gone_past]
+
+    def _left_for_hours(self, lot: Lot, request: Request, given: Given) -> Left | None:
+        """That the next one is asked first, since its person cannot answer now; None: it is given."""
+        other = 0 if given.known or self._is_off(Rule.HOURS, request) else self._asked_elsewhere(lot, request)
+        return Left(Rule.HOURS, len(given.spots), other=other) if other else None
 
     def _asked_elsewhere(self, lot: Lot, request: Request) -> int:
         """Outside a person's working hours the next one who can answer, or needs no answer, goes first; the place is kept. 0: nobody."""

@@ -11,7 +11,7 @@ from bot.domain.draft import Draft
 from bot.domain.frees import Frees
 from bot.domain.model import Books, PersonId, Request, RequestState, Turn
 from bot.domain.near import near
-from bot.domain.planner.giving import Left
+from bot.domain.planner.giving import Given, Left
 from bot.domain.planner.spots import People
 from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
@@ -21,6 +21,9 @@ from bot.domain.sight import Sight
 from bot.domain.slots import all_of, card_name, has_kind
 
 ALL = frozenset(Rule)
+
+OF_ALL = frozenset({Rule.LENT, Rule.POOL, Rule.SIZE, Rule.ORDER})
+"""Rules that are left out for all who are asked before it, too: of cards, and of the line."""
 
 TRIED = (
     Rule.SIZE,
@@ -74,26 +77,38 @@ class _Trial:
     request: Request  # whose turn it may be
 
     def __post_init__(self) -> None:
-        self._served: dict[frozenset[Rule], bool] = {}
+        self._found: dict[frozenset[Rule], Given | Left | None] = {}
+        self._turns: dict[frozenset[Rule], tuple[Turns, Draft]] = {}
         there = near(self.draft, self.request.machine)
         self._line = line(there if there is not None else self.draft)
 
-    def run(self, off: frozenset[Rule]) -> tuple[Turns, Draft]:
-        """The turns of all before it, and its own, without some rules."""
-        copy = Draft(self.books, self.draft.now)
-        turns = Turns(copy, self.sight, self.people, self.policy, off, self.request.number)
-        for request in self._line:
-            turns.take(request)
-            if request.number == self.request.number:
-                break
-        return turns, copy
+    def before(self, off: frozenset[Rule]) -> tuple[Turns, Draft]:
+        """The turns of all before it, without some rules. Rules of persons are left out for it alone, so these are the same without them."""
+        off &= OF_ALL
+        if off not in self._turns:
+            copy = Draft(self.books, self.draft.now)
+            turns = Turns(copy, self.sight, self.people, self.policy, off, self.request.number)
+            for request in self._line:
+                if request.place_key >= self.request.place_key:
+                    break
+                turns.take(request)
+            self._turns[off] = turns, copy
+        return self._turns[off]
+
+    def asked(self, off: frozenset[Rule]) -> Given | Left | None:
+        """What it would be given, or offered, without some rules."""
+        if off not in self._found:
+            self._found[off] = self.before(off)[0].asked(self.request, off)
+        return self._found[off]
 
     def serves(self, off: frozenset[Rule]) -> bool:
-        """Whether it would be given, or offered, something without some rules."""
-        if off not in self._served:
-            _, copy = self.run(off)
-            self._served[off] = copy.requests[self.request.number].state is not RequestState.QUEUED
-        return self._served[off]
+        """Whether that is anything."""
+        return isinstance(self.asked(off), Given)
+
+    def left(self, off: frozenset[Rule]) -> Left:
+        """What is left of it without some rules."""
+        found = self.asked(off)
+        return found if isinstance(found, Left) else Left()
 
     def may_do_without(self, rules: frozenset[Rule], rule: Rule) -> bool:
         """Whether a set of rules explains as much without one of them."""
@@ -102,24 +117,28 @@ class _Trial:
 
     def found_by(self) -> Rule:
         """What the round finds in its way; LENT, where too little is there."""
-        turns, _ = self.run(frozenset())
-        return turns.left.get(self.request.number, Left()).rule or Rule.LENT
+        return self.left(frozenset()).rule or Rule.LENT
 
     def ahead(self) -> tuple[int, ...]:
         """Who is before it in its line and is not served either."""
-        _, copy = self.run(frozenset())
+        _, copy = self.before(frozenset())
         mine = (r for r in line_of(self.draft, self.request) if r.place_key < self.request.place_key)
         return tuple(r.number for r in mine if copy.requests[r.number].state is RequestState.QUEUED)
 
     def told(self, found: Verdict) -> Verdict:
         """The facts behind its rules."""
-        turns, _ = self.run(frozenset())
-        if self.request.number not in turns.found:  # nothing is there to be looked at
-            turns, _ = self.run(found.rules - {Rule.LENT, Rule.POOL})
-        found = replace(found, free=turns.found.get(self.request.number, 0))
+        off: frozenset[Rule] = frozenset()
+        if self.asked(off) is None:  # nothing is there to be looked at
+            off = found.rules - {Rule.LENT, Rule.POOL}
+        found = replace(found, free=self._free(off))
         for rule in sorted(found.rules):
             found = self._fact_of(rule, found)
         return found
+
+    def _free(self, off: frozenset[Rule]) -> int:
+        """How many devices are there for it."""
+        self.asked(off)
+        return self.before(off)[0].found.get(self.request.number, 0)
 
     def _fact_of(self, rule: Rule, found: Verdict) -> Verdict:
         match rule:
@@ -129,7 +148,7 @@ class _Trial:
                     return found
                 return replace(found, passed=left.past.number, start=left.past.start, back=left.back)
             case Rule.SIZE:
-                turns, _ = self.run(found.rules - {rule})
+                turns, _ = self.before(found.rules - {rule})
                 return replace(found, passed=found.passed or turns.counted_on(self.request) or None)
             case Rule.BOOKED:
                 return replace(found, start=found.start or self.request.start)
@@ -149,12 +168,8 @@ class _Trial:
 
     def _left(self, found: Verdict, rule: Rule) -> Left:
         """What is left of it by this rule: as the round finds it, else when this rule alone stands in the way."""
-        turns, _ = self.run(frozenset())
-        left = turns.left.get(self.request.number, Left())
-        if left.rule is not rule:
-            turns, _ = self.run(found.rules - {rule})
-            left = turns.left.get(self.request.number, Left())
-        return left
+        left = self.left(frozenset())
+        return left if left.rule is rule else self.left(found.rules - {rule})
 
     def _holders(self) -> tuple[PersonId, ...]:
         """Who has what it could have, the first to come back first."""
