@@ -53,6 +53,22 @@ def test_after_a_not_now_the_last_call_is_edited_and_taken_back_it_is_made_anew(
     assert len(world.told(NewsKind.LAST_CALL)) == calls + 1, "never without a last call"
 
 
+@pytest.mark.parametrize("anew", ["any time today", "any time today hard", "now"])
+@pytest.mark.parametrize("later", [MIN, HOUR])
+def test_what_was_agreed_anew_since_a_not_now_is_put_off_by_the_next_whatever_its_times_are(
+    anew: str, later: timedelta
+) -> None:
+    world = announced("any time today")
+    number = world.move("vm-r").number
+    world.say_no("vm-r", "bob", stop=True)
+    world.now += later
+    world.agree("bob", "vm-r", anew, "1")
+    world.now += timedelta(seconds=1)
+    world.say_no("vm-r", "bob", stop=True)  # it has to put that off: see there
+    world.pass_time(2 * HOUR, MIN)
+    assert "shutdown" not in world.acts("vm-r") and world.books.moves[number].shutdown_at is None
+
+
 def test_taken_back_the_last_call_is_edited() -> None:
     world = announced()
     (agreement,) = [a for a in world.books.agreements.values() if a.state is AgreementState.OPEN]

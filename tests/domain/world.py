@@ -16,7 +16,7 @@ from bot.domain.away import away
 from bot.domain.decide import decide
 from bot.domain.draft import Changes, Draft
 from bot.domain.inside import Device, Minute, Process
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.minutes import minutes_of
 from bot.domain.model import (
     Agreement,
@@ -502,6 +502,12 @@ class World:
             return
         said = [n.window for n in self.books.machines[machine.uuid].not_nows if n.by == by]
         self.nos.append(No(machine.uuid, by, said[-1], self.now))
+        used = {m.agreement for m in self.books.moves.values() if m.state in UNDER_WAY}
+        for agreement in self.books.agreements.values():
+            if agreement.machine == machine.uuid and not agreement.firm and agreement.number not in used:
+                usual = windows.usual(machine, self.policy)
+                window = windows.occurrence(agreement, self.now, self.policy, usual)
+                assert window is None or window.start >= said[-1].end, f"{agreement} goes on although {by} said no"
 
     def take_back(self, vm: str, by: str) -> None:
         """An owner takes their own "not now" back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain import windows
 from bot.domain.draft import Draft
@@ -92,9 +93,7 @@ def _said_before(draft: Draft, machine: Machine, move: Move, by: PersonId, polic
     if at is None:
         return None
     said = [no for no in draft.machines[machine.uuid].not_nows if no.window.start <= at < no.window.end]
-    takes = windows.usual(machine, policy)
-    coming = (windows.occurrence(a, draft.now, policy, takes) for a in windows.open_of(draft, machine.uuid))
-    if not said or any(window is not None and window.start == at for window in coming):  # it was agreed anew since
+    if not said or _agreed_before(draft, machine, max(no.window.end for no in said), policy):
         return None
     windows.say_too(draft, machine, by, said[0].window)
     if move.state is MoveState.UNDOING and not anew:
@@ -110,15 +109,21 @@ def _settled(draft: Draft, machine: Machine, by: PersonId, policy: Policy) -> Sa
     if not said:
         return None
     last = max(said, key=lambda no: no.window.end)
-    takes = windows.usual(machine, policy)
-    agreed = [a for a in windows.open_of(draft, machine.uuid) if not a.firm]
-    coming = [w for a in agreed if (w := windows.occurrence(a, draft.now, policy, takes)) is not None]
     calls = [m.last_call_for for m in draft.moves.values() if m.machine == machine.uuid and m.state in OPEN_MOVE]
-    if any(w.start < last.window.end for w in coming) or any(at and at >= last.window.end for at in calls):
+    again = _agreed_before(draft, machine, last.window.end, policy)
+    if again or any(at and at >= last.window.end for at in calls):
         return None
     windows.say_too(draft, machine, by, last.window)
     same = [no.by for no in said if no.window == last.window]
     return SaidBefore(last.window, tuple(dict.fromkeys(same)))
+
+
+def _agreed_before(draft: Draft, machine: Machine, over: datetime, policy: Policy) -> bool:
+    """Whether a restart is agreed that may begin before what was said "not now" to is over: that put off all that was agreed for it by then, so this
+    was agreed since, be it for a part of that time or for more."""
+    takes = windows.usual(machine, policy)
+    open_ = (a for a in windows.open_of(draft, machine.uuid) if not a.firm)
+    return any((w := windows.occurrence(a, draft.now, policy, takes)) is not None and w.start < over for a in open_)
 
 
 def stop(draft: Draft, move: Move, by: PersonId, policy: Policy) -> Move:
