@@ -8,7 +8,7 @@ agreed. *Likely* knows besides how often loans came back early lately, and which
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
@@ -23,6 +23,7 @@ from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE, UNDER_WAY
 from bot.domain.model import (
     Agreement,
+    AgreementKind,
     AgreementState,
     Books,
     Lease,
@@ -36,7 +37,7 @@ from bot.domain.model import (
     Window,
 )
 from bot.domain.near import host_of
-from bot.domain.outcoming import out_by
+from bot.domain.outcoming import out_by, restart_of
 from bot.domain.policy import Policy
 from bot.domain.queue import contended, waiters
 from bot.domain.shelves import agreements_of, moves_of
@@ -173,10 +174,16 @@ class Frees:
         no restart begins unannounced, and one takes its time."""
         return self._agreed_out(uuid, end, label) or self._begins(end + self.policy.last_call, uuid)
 
+    def _certain(self, uuid: MachineId, end: datetime, person: PersonId, keeps: Passing) -> datetime:
+        """When what went past others is out after its end by the terms: in its machine's first night, or at once if that is too late."""
+        begins, usual = end + self.policy.last_call, self.usual(uuid)
+        night = windows.usable_night(begins, self.zone_of(person), self.policy, usual)
+        return self._begins(begins if night.end > keeps.back_by else night.start, uuid)
+
     def _agreed_out(self, uuid: MachineId, end: datetime, label: str) -> datetime | None:
         """The same in a time that is agreed; None: none is."""
-        usual, mine = self.usual(uuid), self.agreed(uuid, label) if label else []
-        found = windows.next_window([a for a in mine if not a.now], uuid, end, usual, self.policy)
+        mine = self.agreed(uuid, label) if label else []
+        found = self.next_window([a for a in mine if not a.now], uuid, end)
         return self._begins(max(end + self.policy.last_call, found[1].start), uuid) if found is not None else None
 
     def _begins(self, at: datetime, uuid: MachineId) -> datetime:
@@ -194,6 +201,8 @@ class Frees:
         if slot in self._given_way(lease):
             end, cause = self.now, "spare"
         due, sure = self.out(lease.machine, max(end, self.now), lease.label), keeps is not None
+        if keeps is not None:
+            due = min(due, self._certain(lease.machine, max(end, self.now), lease.person, keeps))
         found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due, sure)
         if cause != "own_end" or lease.active_since is None:
             return found
@@ -264,7 +273,11 @@ class Frees:
         """It is on its way back: in a window that is agreed, at worst in the night that the terms give."""
         usual, mine = self.usual(lease.machine), self.agreed(lease.machine, lease.label)
         zone, worst = self.zone_of(lease.person), self._worst_returning(lease)
-        found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
+        move = restart_of(self.books, lease)
+        if move is not None and move.shutdown_at is not None:  # it comes out in the time that this one uses
+            found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
+        else:
+            found = self.next_window(mine, lease.machine, self.now)
         if found is None:
             at = max(self.now, lease.counts_from + self.policy.stuck_return)
             night = windows.usable_night(at, zone, self.policy, usual)
@@ -296,6 +309,32 @@ class Frees:
         """The open agreements that may serve a label."""
         mine = (a for a in agreements_of(self.books, machine) if a.state is AgreementState.OPEN)
         return [a for a in mine if a.firm or carries(self.books, a, label)]
+
+    def next_window(
+        self, agreements: Iterable[Agreement], uuid: MachineId, at: datetime
+    ) -> tuple[Agreement, Window] | None:
+        """``windows.next_window`` as it may be used from then on; what was used up of a standing one is not in it."""
+        usual, since = self.usual(uuid), dict[datetime, list[Agreement]]()
+        for agreement in agreements:
+            since.setdefault(self.usable_from(agreement, at), []).append(agreement)
+        found = []
+        for begins, mine in since.items():
+            coming = windows.next_window(mine, uuid, begins, usual, self.policy)
+            if coming is not None:
+                agreement, window = coming
+                used_up = begins > max(at, window.start)
+                found.append((agreement, Window(begins, window.end) if used_up else window))
+        return min(found, key=lambda one: max(at, one[1].start), default=None)
+
+    def usable_from(self, agreement: Agreement, at: datetime) -> datetime:
+        """From when on a time may be used for what is free then: a standing one serves one restart of its machine a day (``moves.plan``)."""
+        if agreement.kind is not AgreementKind.STANDING:
+            return at
+        for move in moves_of(self.books, agreement.machine):
+            used = self.books.agreements.get(move.agreement or 0)
+            if move.shutdown_at is not None and used is not None and used.kind is AgreementKind.STANDING:
+                at = max(at, move.shutdown_at + DAY)
+        return at
 
     # ---- the worst
 

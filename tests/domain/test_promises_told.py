@@ -281,3 +281,17 @@ def test_a_standing_time_that_was_used_today_is_not_counted_on_again_today() -> 
     world.pass_time(MIN, MIN)
     again = ask(world, "bob", "vm-r", 2, None, "for 1h").promised
     assert again is not None and again.latest is not None and again.latest >= world.now + 20 * HOUR
+    assert again.likely is not None and again.likely >= world.now + 20 * HOUR, "nor in what is likely"
+
+
+def test_what_comes_back_in_a_standing_time_that_was_used_today_is_likely_back_in_the_next() -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    world.vms["vm-r"].agent = True
+    world.agree("bob", "vm-r", "nights even if busy")
+    first = ask(world, "bob", "vm-r", 4, None, "for 1h").number
+    world.pass_time(14 * HOUR, MIN)
+    assert world.req(first).served is not None, "put on in the night"
+    world.release("bob", str(first))
+    world.pass_time(MIN, MIN)
+    said = ask(world, "carol", "vm-train", 1, "any time today", "for 1h").promised
+    assert said is not None and said.likely is not None and said.likely >= world.now + 20 * HOUR

@@ -88,7 +88,7 @@ def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> d
         return max(ready, hours.add_working(frees.now, frees.policy.accept_by, zone, frees.policy)) + usual
     label = str(request.number)
     mine = [a for a in frees.agreed(request.machine, label) if not a.when_done and (a.label or not request.ask_first)]
-    window = windows.next_window(mine, request.machine, ready, usual, frees.policy)
+    window = frees.next_window(mine, request.machine, ready)
     if window is None:
         return ready + usual
     announced = ready + (frees.policy.last_call_now if window[0].now else frees.policy.last_call)
@@ -98,14 +98,13 @@ def _begins(frees: Frees, request: Request, found: list[Spot], known: bool) -> d
 def _anyway(frees: Frees, machine: MachineId, label: str, ends: datetime) -> list[tuple[Agreement, Window]]:
     """The times after an end in which a machine restarts whatever runs in it: one that was named, and standing ones that say so. Whole ones,
     that begin after they could be announced, as of nights: so the latest end is the same for whoever is back by the same time."""
-    lead, usual = frees.policy.last_call + 2 * ROUND, frees.usual(machine)
-    found = []
+    lead, found = frees.policy.last_call + 2 * ROUND, list[tuple[Agreement, Window]]()
     for agreement in frees.agreed(machine, label):
         if not _serves(agreement):
             continue
-        window = windows.next_window([agreement], machine, ends + lead, usual, frees.policy)
+        window = frees.next_window([agreement], machine, ends + lead)
         if window is not None and window[1].start < ends + lead:
-            window = windows.next_window([agreement], machine, window[1].end, usual, frees.policy)
+            window = frees.next_window([agreement], machine, window[1].end)
         if window is not None:
             found.append(window)
     return found

@@ -33,7 +33,6 @@ from bot.domain.draft import Draft
 from bot.domain.frees import ROUND, Free, Frees, by_time
 from bot.domain.model import (
     Agreement,
-    AgreementKind,
     Books,
     Lease,
     LeaseState,
@@ -54,7 +53,7 @@ from bot.domain.promises.promise import Promise
 from bot.domain.promises.worst import Worst
 from bot.domain.queue import line
 from bot.domain.rules import Rule
-from bot.domain.shelves import WAITING, moves_of
+from bot.domain.shelves import WAITING
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
 from bot.domain.waiting import Passing
@@ -284,8 +283,8 @@ class Play(Frees):
         if not known or len(known) < len(comes):
             return None
         free = max(known)
-        usual, takes = self.usual(lease.machine), self._takes(lease.machine)
-        found = (windows.next_window([a], lease.machine, free, usual, self.policy) for a in named)
+        takes = self._takes(lease.machine)
+        found = (self.next_window([a], lease.machine, free) for a in named)
         return max((max(w[1].start, free) + takes for w in found if w is not None), default=None)
 
     def _comes(self, lease: Lease, slot: SlotId) -> datetime | None:
@@ -436,7 +435,7 @@ class Play(Frees):
         """A free device is put on in the machine's next agreed restart, or at once when its person is asked."""
         usual = self.usual(request.machine)
         mine = [a for a in self._for(request) if not a.now and not a.when_done]
-        found = windows.next_window(mine, request.machine, free, usual, self.policy)
+        found = self.next_window(mine, request.machine, free)
         later = found is not None and not self._asks_at_once(request)
         announced = max(free, self.now) + self.policy.last_call
         begins = max(announced, found[1].start) if found is not None and later else free
@@ -459,21 +458,11 @@ class Play(Frees):
             asked = max(self.now, request.offer.accept_by)
         asked = (blackouts.first(p, asked, takes) or asked) + takes
         for agreement in () if request.offer is not None else self._for(request):
-            since = self._usable_from(agreement, free)
+            since = self.usable_from(agreement, free)
             found = windows.next_window([agreement], request.machine, since, usual, p)
             if found is not None and not agreement.now:
                 asked = max(asked, (blackouts.first(p, max(found[1].start, since), takes) or since) + takes)
         return asked
-
-    def _usable_from(self, agreement: Agreement, free: datetime) -> datetime:
-        """From when on a time may be used for what is free then: a standing one serves one restart of its machine a day (``moves.plan``)."""
-        if agreement.kind is not AgreementKind.STANDING:
-            return free
-        for move in moves_of(self.books, agreement.machine):
-            used = self.books.agreements.get(move.agreement or 0)
-            if move.shutdown_at is not None and used is not None and used.kind is AgreementKind.STANDING:
-                free = max(free, move.shutdown_at + timedelta(days=1))
-        return free
 
     def _takes(self, machine: MachineId) -> timedelta:
         """How long a restart takes at worst, announced before."""
