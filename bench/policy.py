@@ -18,7 +18,7 @@ DRAWN = {"policy-30min.png": Setup(8, 0.7, 16, 30.0), "policy-shipped.png": Setu
 
 def cells(take_back: float | None) -> Iterable[str]:
     """All cards and loads with one setting: the lines of a table."""
-    yield "| cards, load | policy | mean wait | of fifo-manual | median | 95 of 100 | longest | idle of held |"
+    yield "| cards, load | policy | mean wait | of fifo-manual | median | 95 % wait less | longest | idle of held |"
     yield "|---|---|---|---|---|---|---|---|"
     for cards, seeds in SEEDS.items():
         for load in LOADS:

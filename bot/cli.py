@@ -30,6 +30,32 @@ db = typer.Typer(help="The database: bring it up to date, copy it, bring a copy 
 app.add_typer(local, name="local")
 app.add_typer(db, name="db")
 
+
+def _version(asked: bool) -> None:
+    """Which gpubot this is, as its package says; in a tree that nobody installed, as the tree says."""
+    if not asked:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    from bot import __version__
+
+    try:
+        found = version("gpubot")
+    except PackageNotFoundError:
+        found = __version__
+    typer.echo(f"gpubot {found}")
+    raise typer.Exit
+
+
+@app.callback()
+def gpubot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is, and end.")
+    ] = False,
+) -> None:
+    """What is said before any command."""
+
+
 SettingsFile = Annotated[
     Path,
     typer.Option(
@@ -320,7 +346,10 @@ def replay_trace(
     ],
     cards: Annotated[int, typer.Option(help="Cards of the pool.")] = 4,
     load: Annotated[
-        float, typer.Option(help="Share of their hours that would be held if everybody were served at once.")
+        float,
+        typer.Option(
+            help="Share of their hours that would be held if everybody were served at once; above 1 waits grow without end."
+        ),
     ] = 0.7,
     seeds: Annotated[int, typer.Option(help="How often it is played, each time with other people.")] = 5,
     take_back: Annotated[
@@ -328,7 +357,9 @@ def replay_trace(
         typer.Option(help="Minutes after the work after which a card goes back; else as the bot does it."),
     ] = None,
     windows: Annotated[str, typer.Option(help="When machines may restart: any, 1h, 4h or demand.")] = "any",
-    json: Annotated[bool, typer.Option("--json", help="For programs: a list, one object a policy.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="For programs: a list, one object a policy, with what was played.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw it, too, into this file.")] = None,
 ) -> None:
     """Play the bot's policy, and others, on a trace of requests with simulated people: who would wait how long.
@@ -345,7 +376,9 @@ def replay_trace(
             outcomes = replay(read(trace), setup, told)
     except CannotReplay as error:
         raise _fail(str(error)) from None
-    typer.echo(show.as_json(outcomes) if json else show.text(outcomes, setup, trace.name))
+    typer.echo(show.as_json(outcomes, setup) if json else show.text(outcomes, setup, trace.name))
+    if json and (careful := show.caution(setup)):
+        typer.echo(careful, err=True)
     if plot is not None:
         from bot.edges.plots import Plots
 
@@ -360,7 +393,8 @@ def report(
     csv: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the sums as a table: a row a day, kind, what, team and person; - prints it."
+            metavar="FILE",
+            help="Write the sums as a table: one row per day, kind, state, team and person; - prints it.",
         ),
     ] = None,
     week: Annotated[bool, typer.Option("--week", help="The last whole week, Monday to Sunday.")] = False,
@@ -373,7 +407,7 @@ def report(
     ] = None,
     settings: SettingsFile = HERE,
 ) -> None:
-    """How the hours of the cards went: lent, busy, quiet, unknown, free, resting; who waited. Else this week so far.
+    """How the hours of the cards went: lent, busy, quiet, unknown, free, resting; who waited. Without options: this week so far.
 
     Only reads, with the bot running or not. Days are those of the site's zone. Names of people are in it.
     """

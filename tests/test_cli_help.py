@@ -5,11 +5,13 @@ import re
 import resource
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.guest.agent.main import parser as agent_parser
@@ -115,6 +117,11 @@ def test_each_option_is_explained() -> None:
     assert [words for words, one in commands().items() if not one.help] == []
 
 
+def test_the_version_is_that_of_the_package() -> None:
+    ran = CliRunner().invoke(app, ["--version"])
+    assert (ran.exit_code, ran.stdout) == (0, f"gpubot {version('gpubot')}\n")
+
+
 def test_the_papers_name_each_command(repo: Path) -> None:
     text = (repo / "docs" / "operations.md").read_text("utf-8")
     assert [words for words in commands() if f"`{words}`" not in text] == []
@@ -134,6 +141,6 @@ def test_no_help_has_brackets_which_the_terminal_takes_for_a_style() -> None:
 def test_the_papers_name_only_commands_that_exist(repo: Path) -> None:
     text, _, _ = ask(repo)
     papers = [repo / "README.md", repo / "Dockerfile", *sorted((repo / "docs").glob("*.md"))]
-    named = {word for paper in papers for word in re.findall(r"`gpubot ([a-z-]+)", paper.read_text("utf-8"))}
+    named = {word for paper in papers for word in re.findall(r"`gpubot ([a-z][a-z-]*)", paper.read_text("utf-8"))}
     assert "run" in named
     assert [word for word in sorted(named) if not re.search(rf"\b{word}\b", text)] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.service.replay import Outcome, Setup
-from bot.service.replay.show import sentence, text
+from bot.service.replay.show import MEANS, sentence, text
 
 TRACE = Path(__file__).parent / "data" / "traces" / "philly_4vc.csv.gz"
 SMALL = ("--cards", "4", "--load", "0.5", "--seeds", "2")
+PLAYED = {"cards": 4, "load": 0.5, "seeds": 2}
 FIELDS = {
     "policy",
     "mean_wait_h",
@@ -42,7 +44,8 @@ def test_json_is_a_list_of_one_object_a_policy_the_same_each_time() -> None:
         "gpubot",
         "clairvoyant",
     ]
-    assert all(set(one) == FIELDS for one in found)
+    assert all(set(one) == FIELDS | set(PLAYED) | {"requests"} for one in found)
+    assert all(one.items() >= PLAYED.items() and one["requests"] == one["leases"] for one in found)
     assert ran.stdout == replay(*SMALL, "--take-back", "30", "--windows", "any", "--json").stdout
     by = {one["policy"]: one for one in found}
     assert by["clairvoyant"]["idle_share"] == 0 < by["gpubot"]["idle_share"] <= 0.025
@@ -66,12 +69,36 @@ def test_a_person_reads_a_table_and_what_it_means(more: tuple[str, ...], said: s
     assert lines[2].split()[:3] == ["policy", "mean", "wait"]
     assert len({len(line) for line in lines[2:8]}) == 1, "columns stand below each other"
     assert lines[-1].startswith("With gpubot people wait 0.") and "%" in lines[-1]
+    legend = lines[9 : lines.index("", 9)]
+    told = {line.split()[0] for line in lines[3:8]} | {"idle", "at"}
+    assert {line.split()[0] for line in legend} == told, "each policy, and each column whose name says too little"
+    assert len({line.index(means) for line, means in zip(legend, MEANS.values(), strict=True)}) == 1
 
 
 def test_what_it_means_where_nobody_waits() -> None:
     none = [Outcome(name, 0.0, 0.0, 0.0, 0.0, 0.2, 0.1, 1) for name in ("fifo-manual", "gpubot")]
     assert sentence(none).startswith("Nobody waits")
     assert text(none, Setup(1, 0.1, 1), "t.csv").startswith("1 card, load 0.1, 1 seed: 1 request of t.csv;")
+
+
+def test_what_is_compared_has_the_same_digits() -> None:
+    waits = [Outcome(name, 12.0, 7.014, 20.0, 30.0, 0.2, 0.1, 1) for name in ("fifo-manual", "gpubot")]
+    waits[0] = replace(waits[0], mean_wait_h=24.0, median_wait_h=14.5)
+    said = text(waits, Setup(1, 0.1, 1), "t.csv")
+    assert " 7.0 h" in said and " 14.5 h" in said and "7.01" not in said
+    assert "(7.01 h instead of 9.50 h)" in sentence(
+        [replace(one, mean_wait_h=mean) for one, mean in zip(waits, (9.5, 7.014), strict=True)]
+    ), "where all are short, two digits tell them apart"
+
+
+def test_above_one_it_says_that_waits_grow(tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("submit_s,user,gpus,duration_s\n" + "".join(f"{900 * n},a,1,3600\n" for n in range(400)))
+    for load, said in (("1", False), ("1.1", True)):
+        plain, for_programs = (replay("--load", load, "--seeds", "1", *more, trace=few) for more in ((), ("--json",)))
+        assert plain.exit_code == for_programs.exit_code == 0
+        assert ("waits grow without end" in plain.stdout) == ("waits grow without end" in for_programs.stderr) == said
+        assert isinstance(json.loads(for_programs.stdout), list)
 
 
 def test_it_is_drawn(tmp_path: Path) -> None:

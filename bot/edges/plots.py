@@ -157,7 +157,7 @@ def _rows(axes: Axes, names: Sequence[str], measure: Measure) -> None:
         rows = [row + tall * (number - (many - 1) / 2) for row in at]
         axes.barh(rows, one.values, height=tall, linewidth=0, label=one.word, **LOOKS[one.look])
         for row, value in zip(rows, one.values, strict=True):
-            axes.text(value + most * 0.015, row, _short(value), va="center", fontsize=11, color=INK)
+            axes.text(value + most * 0.015, row, short(value, most), va="center", fontsize=11, color=INK)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.spines["left"].set_color(PALE)
     axes.tick_params(axis="both", length=0, labelsize=11, labelcolor=INK)
@@ -171,6 +171,6 @@ def _rows(axes: Axes, names: Sequence[str], measure: Measure) -> None:
         axes.legend(frameon=False, fontsize=11, labelcolor=INK, handlelength=1.3, **place)
 
 
-def _short(value: float) -> str:
-    """A number as it is read: three digits of it."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def short(value: float, most: float) -> str:
+    """A number as it is read beside others, with as many digits behind the point as the highest of them needs for three."""
+    return f"{value:.{0 if most >= 100 else 1 if most >= 10 else 2}f}"

@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from bot.edges.plots import LOOKS, Plots
+from bot.edges.plots import LOOKS, Plots, short
 from bot.service.ports import Bar, ComparedPicture, HoursPicture, Measure, Part, Series
 
 PARTS = tuple(Part(look, look) for look in LOOKS if look not in ("waiting", "pale"))
@@ -61,6 +61,15 @@ def test_policies_are_drawn_beside_each_other() -> None:
     assert size == (1600, 1000)
     assert {rgb(look) for look in ("busy", "pale", "quiet")} <= colours
     assert Plots().compared(compared(1.0)) == Plots().compared(compared(1.0))
+
+
+def test_numbers_that_are_compared_have_the_same_digits() -> None:
+    for values, said in (
+        ((363.1, 84.9, 7.01), ["363", "85", "7"]),
+        ((20.8, 2.06, 0.0), ["20.8", "2.1", "0.0"]),
+        ((9.9, 0.5), ["9.90", "0.50"]),
+    ):
+        assert [short(value, max(values)) for value in values] == said
 
 
 @pytest.mark.parametrize("values", [(), (0.0,), (0.0, 1e6)], ids=["none", "nothing", "much"])

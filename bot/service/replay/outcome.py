@@ -17,11 +17,11 @@ class Outcome:
     policy: str
     mean_wait_h: float
     median_wait_h: float
-    p95_wait_h: float  # 95 of 100 wait no longer
+    p95_wait_h: float  # 95 % wait less
     max_wait_h: float
     idle_share: float  # of the hours for which cards were held: after the work, until they were back
     useful_share: float  # of all hours of the pool, from the start of the trace to its last request: work ran
-    leases: int  # requests that were played
+    leases: int  # requests that were played, over all seeds; nobody gives up
 
     def as_json(self) -> dict[str, str | float]:
         """For programs, with as many digits as are worth telling."""
