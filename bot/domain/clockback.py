@@ -158,6 +158,7 @@ def _request_ahead(r: Request, now: datetime) -> bool:
         or (r.offer is not None and r.offer.made > now)
     )
 
+        or any(s.said is not None and s.said > now for s in r.shifts)
 
 def _card_ahead(card: Card, now: datetime) -> bool:
     """Whether any stamp of a card lies in the future."""
@@ -217,6 +218,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield value.promised.at if value.promised is not None else None
         case Move():
             if value.call is not None:
+            yield from (s.said for s in value.shifts)
                 yield from (value.call.asked, value.call.answered)
             yield from (step.at for step in value.steps)
             yield from (step.since for step in value.steps)
@@ -274,6 +276,7 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
                 found["promised"] = replace(promised, at=to(promised.at))
         case Move():
             found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
+            found["shifts"] = tuple(replace(s, said=to(s.said)) if s.said is not None else s for s in value.shifts)
         case Machine():
             found["not_nows"] = tuple(_not_now(no, to) for no in value.not_nows)
         case Agreement() if value.window is not None:

@@ -295,7 +295,7 @@ def _said(draft: Draft, person: Person, old: Request, wanted: Wanted, policy: Po
     What is booked for later and wanted sooner now has the place of who asks now: else a booking far ahead would be kept to go first any time.
     """
     had = {s.why for s in old.shifts}
-    more = tuple(s for s in order.said(wanted, policy) if s.why not in had)
+    more = tuple(replace(s, said=draft.now) for s in order.said(wanted, policy) if s.why not in had)
     if any(s.why is ShiftWhy.URGENT for s in more):
         order.note_urgent(draft, person.id)
     return {

@@ -26,6 +26,7 @@ class Shift:
     why: ShiftWhy  # the rule
     by: timedelta  # positive: later
     fact: str = ""  # what it was reckoned from, in words: "9 h", the name of a team
+    said: datetime | None = None  # since when, if it was said of what was in line already; None: since it was asked
 
 
 @dataclass(frozen=True)

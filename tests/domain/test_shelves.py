@@ -34,7 +34,7 @@ from bot.domain.model import (
     Window,
 )
 from bot.domain.queue import contended, shortage, waiters
-from bot.domain.waiting import Promised
+from bot.domain.waiting import Promised, Shift, ShiftWhy
 from tests.domain.shelf_values import BEGUN, SHELVES, agree, machines, numbers, values
 from tests.domain.world import MONDAY_10
 
@@ -121,6 +121,7 @@ def test_a_glance_finds_every_stamp_that_lies_in_the_future(data: st.DataObject)
         offer=Offer(offer, MONDAY_10, None) if offer else None,
         hindrance=Hindrance(why, "", MONDAY_10) if why else None,
         promised=Promised(told, None, None) if told else None,
+        shifts=(Shift(ShiftWhy.URGENT, -HOUR, said=data.draw(maybe)),),
     )
     window = Window(MONDAY_10, MONDAY_10 + HOUR)
     machine = Machine(

@@ -8,7 +8,7 @@ time in which the machine restarts anyway lies between. It assumes that machines
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain import hours, windows
@@ -122,10 +122,26 @@ def waits_for(places: Places, lease: Lease) -> Request | None:
 
 
 def first_passed(places: Places, request: Request, since: datetime) -> Request | None:
-    """The first who waits before a request in its line, and did when it was given something at ``since``. Who came later was not passed."""
+    """The first who waits before a request in its line, and did when it was given something at ``since``. Who came later was not passed, nor who
+    was behind then, and is before it by what was said since."""
     for other in line(near(places, request.machine) or places):
         if other.place_key >= request.place_key:
             return None
-        if other.kind == request.kind and other.asked <= since and meet(places, other.machine, request.machine):
+        if (
+            other.kind == request.kind
+            and _before(other, request, since)
+            and meet(places, other.machine, request.machine)
+        ):
             return other
     return None
+
+
+def _before(other: Request, request: Request, since: datetime) -> bool:
+    """Whether somebody was before a request in line at that moment."""
+    if other.asked > since:
+        return False
+    later = any(s.said is not None and s.said > since for s in other.shifts)
+    then = (
+        replace(other, shifts=tuple(s for s in other.shifts if s.said is None or s.said <= since)) if later else other
+    )
+    return then.place_key < request.place_key

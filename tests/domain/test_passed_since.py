@@ -1,0 +1,61 @@
+"""Who went past others is bound to those who were passed: not to who came before it since, and not for longer than those wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain import queue
+from bot.domain.model import LeaseState, Request, RequestState
+from bot.domain.planner.back import waits_for
+from bot.domain.times import read_length
+from tests.domain.world import ZONE, World
+
+MIN, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def ask(world: World, who: str, vm: str, count: int, window: str, length: str = "", urgent: bool = False) -> Request:
+    kept = read_length(length, world.now, ZONE, world.policy)
+    because = "a deadline" if urgent else ""
+    wanted = queue.Wanted(
+        count, "T4", f"uuid-{vm}", kept, because=because, window=world.wish(window), urgent=urgent, counted=bool(count)
+    )
+    return world.do(lambda d: queue.request(d, world.people[who], wanted, world.policy))
+
+
+def put_on_past(behind: int = 0) -> tuple[World, str]:
+    """Two of four cards are lent until Wednesday, bob waits for four, and carol was given one for an hour past him.
+
+    :param behind: so many cards ada waits for since then, who asked after her
+    """
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1", "T4-2"), "for 2d")
+    ask(world, "bob", "vm-r", 4, "nights", "for 1h")
+    number = ask(world, "carol", "vm-train", 1, "now", "for 1h").number
+    if behind:
+        ask(world, "ada", "vm-python-2", behind, "nights", "for 1h")
+    world.now += MIN
+    world.round()
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, HOUR)
+    kept = world.lease(number).passing
+    assert kept is not None and kept.over == 2
+    return world, str(number)
+
+
+def test_who_is_before_it_by_what_was_said_since_was_not_passed() -> None:
+    world, label = put_on_past(behind=4)
+    (behind,) = (r.number for r in world.books.requests.values() if r.machine == "uuid-vm-python-2")
+    assert world.req(behind).place_key > world.req(int(label)).place_key
+    ask(world, "ada", "vm-python-2", 4, "nights", "for 1h", urgent=True)
+    assert world.req(behind).place_key < world.req(int(label)).place_key < (world.now, 0)
+    assert waits_for(world.books, world.lease(label)) == world.req(2)
+    world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
+    assert world.req(behind).state is RequestState.QUEUED and waits_for(world.books, world.lease(label)) is None
+
+
+def test_who_was_passed_and_says_that_it_is_urgent_since_is_still_waited_for() -> None:
+    world, label = put_on_past()
+    world.now += MIN
+    ask(world, "bob", "vm-r", 4, "nights", "for 1h", urgent=True)
+    assert waits_for(world.books, world.lease(label)) == world.req(2)
