@@ -108,11 +108,12 @@ class InThePast(Refusal):
 
 class TooLong(Refusal):
     """Longer than a limit allows; facts: limit, text, works (a command with a length that is allowed); or said (of the line) and instead; who
-    (comes next, if it is for their sake)."""
+    (comes next, if it is for their sake), number (of their request), late (who would likely wait longer by what is allowed, so that it is not
+    offered), when (they were told)."""
 
 
 class NoLonger(Refusal):
-    """A card cannot be made longer at all now; facts: number (label), end, who (waits), why."""
+    """A card cannot be made longer at all now; facts: number (label), end, who (waits), count (for how many), why."""
 
 
 class NotLater(Refusal):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import leases, planner, pool, queue
+from bot.domain import leases, planner, pool, promises, queue
 from bot.domain.draft import Draft
 from bot.domain.errors import NotPossible, TooLong
 from bot.domain.model import Job, Lease, LeaseState, Length, Power, Request, RequestState, Terms, Window
@@ -330,6 +330,52 @@ def test_it_is_made_longer_as_far_as_those_who_were_passed_lose_nothing() -> Non
         extend("until wed 08:00")
     assert no.value.facts["who"] == "bob" and "tomorrow 21:48" in no.value.facts["works"]
     assert extend("12h").end == world.lease(label).end
+
+
+def urgent_behind() -> tuple[World, str, Request]:
+    """carol went past bob for an hour, back in time since her machine restarts at five; ada, who asks urgently since, waits for her card."""
+    world = World()
+    world.policy = replace(world.policy, pool_share=1.0)
+    world.give("vm-python", ("T4-1", "T4-2"), "until mon 18:00")
+    ask(world, "bob", "vm-r", 4, "now")
+    world.agree("carol", "vm-train", "daily 17:00-18:00 even if busy")
+    number = ask(world, "carol", "vm-train", 1, "now", "for 1h").number
+    world.round()
+    world.until(lambda: world.lease(number).state is LeaseState.ACTIVE, HOUR)
+    asked = ask(world, "ada", "vm-python-2", 2, "now", "for 1h", urgent=True, because="a deadline")
+    return world, str(number), told(world, asked.number)
+
+
+def told(world: World, number: int) -> Request:
+    """Somebody reads a waiting time."""
+
+    def tell(draft: Draft) -> Request:
+        request = draft.requests[number]
+        found = promises.promise(draft.as_books(), request, draft.now, world.policy, lambda _: ZONE, world.sight())
+        return promises.tell(draft, request, found) or draft.requests[number]
+
+    return world.do(tell)
+
+
+def test_what_is_certain_to_come_out_at_its_end_is_likely_then_also_while_it_works() -> None:
+    world, label, asked = urgent_behind()
+    end, said = world.lease(label).end, asked.promised
+    assert end is not None and said is not None and said.likely is not None
+    assert said.likely < end + HOUR, "its machine restarts at its end, not at five"
+    world.pass_time(10 * MIN, MIN)
+    again = told(world, asked.number).promised
+    assert again is not None and again.likely == said.likely
+
+
+def test_who_is_next_since_is_named_and_nothing_is_offered_that_moves_what_they_were_told() -> None:
+    world, label, asked = urgent_behind()
+    length = read_length("6h", world.now, ZONE, world.policy)
+    with pytest.raises(TooLong) as no:
+        world.do(lambda d: leases.extend(d, d.leases[label], length, world.people["carol"], world.policy))
+    facts = no.value.facts
+    assert (facts["who"], facts["number"], facts["late"], facts["works"]) == ("ada", f"#{asked.number}", "ada", "")
+    assert asked.promised is not None and facts["when"] == asked.promised.likely
+    assert dict(world.told(NewsKind.ACTIVE, "carol")[0].counts) == {"4h": 1, "1d": 0}, "which are worth a button"
 
 
 def test_at_its_end_it_returns_for_who_was_passed_and_its_first_night_is_certain() -> None:

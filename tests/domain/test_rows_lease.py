@@ -327,6 +327,7 @@ def test_extend_within_the_limits_and_not_beyond() -> None:
         "number": lease.label,
         "end": world.lease(lease.label).end,
         "who": "bob",
+        "count": 1,
         "why": "it was made longer once already",
     }
 

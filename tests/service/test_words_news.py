@@ -218,6 +218,14 @@ def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
     assert not [b.says for b in reply.buttons if b.says.startswith("extend")]
     some = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, who=w.BOB.id, counts=(("4h", 1), ("1d", 0)))
     assert [b.says for b in some.buttons] == ["release #12 when done", "extend #12 4h"]
+    kind = NewsKind.ACTIVE
+    for heard, buttons in ((0, 2), (1, 3)):
+        began = w.text(
+            words.news(
+                News(kind, w.BOB.id, lease=w.ACTIVE, machine=w.R, counts=(("4h", heard),)), w.books(), w.NOW, w.POLICY
+            )
+        )
+        assert ("4 hours longer" in began) is (buttons == 3), began
     never = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, counts=(("4h", 0), ("1d", 0)))
     assert "cannot be made longer now" in w.text(never) and len(never.buttons) == 1
 

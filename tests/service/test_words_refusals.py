@@ -104,6 +104,16 @@ def test_no_fact_breaks_an_answer(kind: type[Refusal], facts: dict[str, object])
             "As it stands it is yours until today 14:40.\nbob waits for one.",
             ["mine", "queue"],
         ),
+        (
+            errors.NoLonger(number="3", end=w.NOW, who=w.BOB.id, count=3, why="it was made longer once already"),
+            "\nbob waits for 3 cards.",
+            ["mine", "queue"],
+        ),
+        (
+            errors.TooLong(limit="today 16:48", text="", who=w.BOB.id, number="#6", works="", late=w.BOB.id, when=w.NOW),
+            "bob comes next (#6).\nbob was told likely by today 14:40, and would wait longer, so I offer no longer time.",
+            ["mine"],
+        ),
         (errors.NoLonger(number="3", end=w.NOW, who="", why="the limit is 14 days"), "ask for a card again", ["mine", "request"]),
         (errors.NotLater(number="3", end=w.NOW), "#3 is yours until today 14:40 already; that is not later.", ["mine"]),
         (errors.TooLate(state="queued", number="12", why="nothing is offered"), "As it stands now: it is in line.", ["why #12", "mine"]),

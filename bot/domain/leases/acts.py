@@ -201,8 +201,10 @@ def extended(
     waits = waiter(draft, lease)
     if lease.wanted_since is not None:
         why = "it is spare, and goes back as soon as nothing runs"
-        raise NoLonger(number=lease.label, end=None, who=waits.person if waits is not None else "", why=why)
-    _within(draft, lease, new_end, waits, person, policy)
+        who, count = (waits.person, waits.count) if waits is not None else ("", 1)
+        raise NoLonger(number=lease.label, end=None, who=who, count=count, why=why)
+    bound = Bound(draft, lease, policy, zone_of or (lambda _: policy.zone))
+    _within(draft, lease, new_end, waits, person, policy, bound)
     longer = replace(lease, end=new_end, extended=lease.extended + bool(waits), over_time=False)
     _keep_promises(draft, lease, longer, person, policy, zone_of)
     return longer
@@ -228,14 +230,21 @@ def waiter(draft: Draft, lease: Lease) -> Request | None:
 
 
 def _within(
-    draft: Draft, lease: Lease, new_end: datetime, waits: Request | None, person: Person, policy: Policy
+    draft: Draft,
+    lease: Lease,
+    new_end: datetime,
+    waits: Request | None,
+    person: Person,
+    policy: Policy,
+    bound: Bound,
 ) -> None:
     """Refuse an end past a limit: the longest in all; and while somebody waits also the longest then, and one day at a time, once."""
     assert lease.end is not None and lease.active_since is not None, "asked of active leases only"
     limits = [(lease.active_since + policy.longest_in_all, f"{limit_words(policy.longest_in_all)} in all")]
     if waits is not None:
         if lease.extended:
-            raise NoLonger(number=lease.label, end=lease.end, who=waits.person, why="it was made longer once already")
+            why = "it was made longer once already"
+            raise NoLonger(number=lease.label, end=lease.end, who=waits.person, count=waits.count, why=why)
         limits += [
             (lease.active_since + policy.longest, f"{limit_words(policy.longest)} in all while others wait"),
             (
@@ -243,32 +252,43 @@ def _within(
                 f"{limit_words(policy.extend_waiting)} longer, once, while others wait",
             ),
         ]
-    _past_others(draft, lease, new_end, person)
+    _past_others(draft, lease, new_end, waits, person, bound)
     latest, limit = min(limits)
     if new_end <= latest:
         return
     latest = latest.replace(second=0, microsecond=0)
     if latest <= lease.end:
-        raise NoLonger(
-            number=lease.label, end=lease.end, who=waits.person if waits else "", why=f"the limit is {limit}"
-        )
+        who, count = (waits.person, waits.count) if waits else ("", 1)
+        raise NoLonger(number=lease.label, end=lease.end, who=who, count=count, why=f"the limit is {limit}")
     raise TooLong(
         limit=limit, text="", works=f"extend #{lease.label} until {instant_words(latest, person.zone, draft.now)}"
     )
 
 
-def _past_others(draft: Draft, lease: Lease, new_end: datetime, person: Person) -> None:
-    """Refuse an end past the one up to which it was given past others, as long as they wait."""
+def _past_others(
+    draft: Draft, lease: Lease, new_end: datetime, waits: Request | None, person: Person, bound: Bound
+) -> None:
+    """Refuse an end past the one up to which it was given past others, as long as they wait. The longest is offered if nobody who waits, also
+    who came before those since, would likely wait longer by it than they were told."""
     before = waits_for(draft, lease)
     if before is None or lease.passing is None or lease.end is None or new_end <= lease.passing.ends_by:
         return
+    following = waits or before
     why = f"it was given past #{before.number}, who has to have it in time"
     latest = lease.passing.ends_by.replace(second=0, microsecond=0)
     if latest <= lease.end:
-        raise NoLonger(number=lease.label, end=lease.end, who=before.person, why=why)
+        raise NoLonger(number=lease.label, end=lease.end, who=following.person, count=following.count, why=why)
     words = instant_words(latest, person.zone, draft.now)
+    late = bound.delayed(replace(lease, end=latest))
+    said = late.promised.likely if late is not None and late.promised is not None else None
     raise TooLong(
-        limit=f"{words}, since {why}", text="", who=before.person, works=f"extend #{lease.label} until {words}"
+        limit=f"{words}, since {why}",
+        text="",
+        who=following.person,
+        number=f"#{following.number}",
+        works=f"extend #{lease.label} until {words}" if late is None else "",
+        late=late.person if late is not None else "",
+        when=said,
     )
 
 

@@ -61,10 +61,10 @@ def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
         if f"{news.kind}:{news.to}:{once}" not in draft.books.said:
             waits = waiter(draft, lease)
             who = waits.person if waits is not None and waits.person != lease.person else ""
-            draft.tell(replace(news, who=who, counts=_longer(draft, ctx, lease)))
+            draft.tell(replace(news, who=who, counts=longer(draft, ctx, lease)))
 
 
-def _longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...]:
+def longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...]:
     """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused."""
     person, found = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone), []
     for word, length in USUAL:
@@ -78,7 +78,7 @@ def _longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ..
 
 
 USUAL = (("4h", timedelta(hours=4)), ("1d", timedelta(days=1)))
-"""The lengths that a reminder offers."""
+"""The lengths that messages offer."""
 
 
 def _goes_back(draft: Draft, ctx: Round, lease: Lease, since: datetime, reason: str, count: int) -> None:

@@ -10,6 +10,7 @@ from bot.domain.draft import Draft
 from bot.domain.leases.acts import move_of
 from bot.domain.leases.broken import broken_on
 from bot.domain.leases.common import Round, ask_window, fresh, stood_still
+from bot.domain.leases.ending import longer
 from bot.domain.leases.ends import TIME_OVER, broken
 from bot.domain.lengths import end_of
 from bot.domain.lifecycle import OPEN_MOVE, On, step
@@ -168,4 +169,5 @@ def _activate(draft: Draft, ctx: Round, lease: Lease, event: On) -> None:
     )
     kind = TOLD[event]
     machine = draft.machines.get(lease.machine)
-    draft.tell(News(kind, lease.person, lease=lease, machine=machine, slots=lease.slots, until=due, reason=why))
+    news = News(kind, lease.person, lease=lease, machine=machine, slots=lease.slots, until=due, reason=why)
+    draft.tell(replace(news, counts=longer(draft, ctx, lease)))

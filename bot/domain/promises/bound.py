@@ -16,6 +16,7 @@ from bot.domain.model import Lease, LeaseState, PersonId, Request
 from bot.domain.near import near
 from bot.domain.policy import Policy
 from bot.domain.promises.play import Play
+from bot.domain.promises.promise import likely_by
 from bot.domain.queue import line
 
 MINUTE = timedelta(minutes=1)
@@ -34,8 +35,8 @@ class Bound:
         """``wish``: what somebody wishes to change, as it is. Their own promises bind nobody."""
         self._draft, self._wish, self._policy, self._zone_of = draft, wish, policy, zone_of
         there = near(draft, wish.machine) or draft
-        others = (r for r in line(there) if r.kind == wish.kind and r.person != wish.person and r.rest is None)
-        self._told = [r for r in others if r.promised is not None and r.promised.latest is not None]
+        self._others = [r for r in line(there) if r.kind == wish.kind and r.person != wish.person and r.rest is None]
+        self._told = [r for r in self._others if r.promised is not None and r.promised.latest is not None]
 
     def moved(self, changed: Lease | Request) -> Request | None:
         """The first whose latest time would move if it were changed so; None: nobody's."""
@@ -53,6 +54,22 @@ class Bound:
             return True
         frees = Frees(self._draft, self._draft.now, self._policy, self._zone_of, None)
         return frees.worst_of(changed) > frees.worst_of(wish)
+
+    def delayed(self, changed: Lease | Request) -> Request | None:
+        """The first who would likely wait longer than they were told. It binds nobody; but nobody is offered to do it."""
+        scratch = self._draft.scratch()
+        scratch.put(changed)
+        then, now = (Play(d, self._draft.now, self._policy, self._zone_of, None) for d in (scratch, self._draft))
+        for request in self._others:
+            said = request.promised.likely if request.promised is not None else None
+            was, likely = now.promise(request).likely, then.promise(request).likely
+            if (
+                said is not None
+                and was is not None
+                and (likely is None or likely_by(likely) > max(said, likely_by(was)))
+            ):
+                return request
+        return None
 
     def latest(
         self, changed: Callable[[datetime], Lease | Request], end: datetime, wished: datetime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.leases import is_over, keepable
+from bot.domain.leases import is_over, keep_offered
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
@@ -86,7 +86,10 @@ def _terms(t: Telling) -> list[LineOf | None]:
     if t.lease is None or t.lease.state not in OPEN_LEASE:
         return []
     request = t.books.requests.get(t.lease.request)
-    return [kept_line(t.books, t.lease, t.policy, t.item.to), spare_line(t.lease.terms.spare, request, len(t.lease.slots))]
+    return [
+        kept_line(t.books, t.lease, t.policy, t.item.to),
+        spare_line(t.lease.terms.spare, request, len(t.lease.slots)),
+    ]
 
 
 def _next_of(t: Telling) -> Lease | None:
@@ -112,6 +115,7 @@ def active(t: Telling) -> Reply:
     """The card works: its time starts."""
     end = t.item.until or (t.lease.end if t.lease is not None else None)
     until: list[Part] = [" until ", When(end)] if end is not None else []
+    heard = dict(t.item.counts).get("4h", 1)  # a button that is refused is none
     if not t.to_holder:
         return say(head(t.kind_cards, f" {'work' if t.many else 'works'} in {t.vm}, lent to ", t.holder, until, "."))
     return say(
@@ -122,7 +126,7 @@ def active(t: Telling) -> Reply:
         *_terms(t),
         because(t.item.reason, ""),
         ln(f"Done earlier? Give {_them(t)} back and the next in line is served sooner. I remind you before the end."),
-        buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h")),
+        buttons=(MINE, _give_back(t), about_button("4 hours longer", "extend", t.ref, " 4h") if heard else None),
     )
 
 
@@ -338,8 +342,9 @@ def returning(t: Telling) -> Reply:
 
 
 def _keep(t: Telling) -> list[Part]:
-    """A card whose time is over (nobody took it away) can be kept while nobody was promised it."""
-    if t.lease is None or t.lease.ended_by != BOT or not keepable(t.books, t.books.leases.get(t.lease.label, t.lease)):
+    """A card whose time is over (nobody took it away) can be kept while nobody else waits for it."""
+    lease = t.books.leases.get(t.lease.label, t.lease) if t.lease is not None else None
+    if t.lease is None or lease is None or t.lease.ended_by != BOT or not keep_offered(t.books, lease, t.now):
         return []
     ref = label_ref(t.lease.label)
     if not is_over(t.lease, t.now):

@@ -129,9 +129,9 @@ def _booked(stage: Stage) -> None:
 
 
 def _promised(stage: Stage) -> None:
-    answer = stage.press("ada", "4 hours longer", "dm")
-    refused = "carol" in answer and "16:48" in answer
-    stage.expect("what was promised to carol is not moved by a longer loan", refused, answer)
+    answer = stage.say("ada", "extend #5 4h")
+    refused = "16:48" in answer and "bob was told" in answer
+    stage.expect("what was told to bob is not moved by a longer loan", refused, answer)
 
 
 def _asked_and_watched(stage: Stage) -> None:
@@ -188,7 +188,7 @@ QUEUE = Story(
         "everybody can read why it is",
         "ada books for Thursday",
         "why says that it is booked, and what others do until then",
-        "what was promised to carol is not moved by a longer loan",
+        "what was told to bob is not moved by a longer loan",
         "ada is asked for hers",
         "she reads who asks, and why",
         "dana, who waits for none, hears once when one is free",

@@ -97,10 +97,20 @@ def too_long(f: Facts, policy: Policy) -> Reply:
     """Longer than a limit allows."""
     text, limit = f.text("text"), f.when("limit")
     works = f.again(f.raw("said"), f.typed("instead"), f.typed("works"))
+    next_ = f" ({f.text('number')})" if f.text("number") else ""
     return no(
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
-        ln(Name(f.text("who")), " comes next then.") if f.text("who") else None,
-        ln("What works: ", command(policy, works), ".") if works else ln("What works: a shorter time."),
+        ln(Name(f.text("who")), f" comes next{next_}.") if f.text("who") else None,
+        ln(
+            Name(f.text("late")),
+            " was told likely by ",
+            f.when("when"),
+            ", and would wait longer, so I offer no longer time.",
+        )
+        if f.text("late")
+        else ln("What works: ", command(policy, works), ".")
+        if works
+        else ln("What works: a shorter time."),
         NOTHING,
         buttons=(
             button(tidy(works, 60), works) if works and "TEXT" not in works else None,
@@ -112,10 +122,17 @@ def too_long(f: Facts, policy: Policy) -> Reply:
 def no_longer(f: Facts, policy: Policy) -> Reply:
     """No later end is allowed at all."""
     end, who, ref = f.when("end"), f.text("who"), _label(f)
+    count = f.number("count") or 1
+    many = "one" if count == 1 else f"{count} cards"
     return no(
         head(f"{ref or 'That card'} cannot be made longer now", why_tail(f.text("why"))),
         ln("As it stands it is yours until ", end, ".") if end else None,
-        ln(Name(who), " waits for one. When nobody waits any more, ", command(policy, f"extend {ref}"), " works again.")
+        ln(
+            Name(who),
+            f" waits for {many}. When nobody waits any more, ",
+            command(policy, f"extend {ref}"),
+            " works again.",
+        )
         if who
         else ln("What works: ask for a card again when it has gone back."),
         NOTHING,
