@@ -80,6 +80,7 @@ class Turns:
             SlotId, dict[str, int]
         ] = {}  # cards that count for somebody who waits: the sizes that those want, and who first
         self._away: list[Request] = []  # those outside their working hours, behind whom others are asked
+        self.asked_early = False  # the one asked about was looked at before its turn: its rules matter earlier, too
         self.left: dict[int, Left] = {}  # those to whom nothing was given, by number
         self.found: dict[int, int] = {}  # how many devices were there for whom it was looked at, by number
 
@@ -316,6 +317,7 @@ class Turns:
         for other in line_of(self._draft, request):
             if other.place_key <= request.place_key or other.state is not RequestState.QUEUED or other.rest:
                 continue
+            self.asked_early |= other.number == self._only
             if self._booked(other) is not None:
                 continue
             found = lot.spots(other, self._kept)

@@ -83,8 +83,12 @@ class _Trial:
         self._line = line(there if there is not None else self.draft)
 
     def before(self, off: frozenset[Rule]) -> tuple[Turns, Draft]:
-        """The turns of all before it, without some rules. Rules of persons are left out for it alone, so these are the same without them."""
-        off &= OF_ALL
+        """The turns of all before it, without some rules. Rules of persons are left out for it alone, so these are the same without them, unless
+        somebody who cannot answer now lets it go first, or does not."""
+        turns, copy = self._played(off & OF_ALL)
+        return self._played(off) if turns.asked_early else (turns, copy)
+
+    def _played(self, off: frozenset[Rule]) -> tuple[Turns, Draft]:
         if off not in self._turns:
             copy = Draft(self.books, self.draft.now)
             turns = Turns(copy, self.sight, self.people, self.policy, off, self.request.number)
