@@ -35,17 +35,23 @@ class Likely:
         self._frees = frees
         self._free = sorted(free, key=by_time)
         self._gaps: list[Gap] = []
+        self._last: tuple[int, list[Free] | None] | None = None  # what was counted last, and for whom
 
     def counted(self, request: Request) -> list[Free] | None:
         """The devices that a request counts on which is next, by time; None: there are too few."""
-        needs = 1 if request.partly else request.count
-        if needs > len(self._free):
-            return None
-        return self._between(request, needs) or self._free[:needs]
+        if self._last is None or self._last[0] != request.number:
+            needs = 1 if request.partly else request.count
+            enough = needs <= len(self._free)
+            self._last = request.number, (self._between(request, needs) or self._free[:needs]) if enough else None
+        return self._last[1]
 
     def _between(self, request: Request, needs: int) -> list[Free]:
         """Devices with some that others wait with, if it is surely back; none: it is not."""
-        gaps = self._gaps
+        if not self._gaps:
+            return []
+        soonest = min(f.likely for f in (self._free[0], *(g.free for g in self._gaps)))
+        back = self._sure(request, max(soonest, self._frees.now))
+        gaps = [g for g in self._gaps if g.until >= back]
         while gaps:
             found = sorted([*(g.free for g in gaps), *self._free[:needs]], key=by_time)[:needs]
             sure = self._sure(request, self.start(request, found))
@@ -64,6 +70,7 @@ class Likely:
     def serve(self, request: Request) -> None:
         """It takes what it counts on, all together; free again when its time is over."""
         counted = self.counted(request)
+        self._last = None
         if counted is None:
             self._too_few(request)
             return

@@ -60,6 +60,7 @@ CAUSES = {
 OPEN = {
     "size": "others want the same cards in another size",
     "share": "once others wait it would be over a share of the pool",
+    "ahead": "too many before it may be over a share, or rest, and take their turn at any time",
     "spare": "it is spare: others who wait go first",
     "later": "its place is later than now: who asks until then may go before it",
 }

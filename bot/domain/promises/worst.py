@@ -13,6 +13,9 @@ from bot.domain import hours
 from bot.domain.frees import ROUND, Frees
 from bot.domain.model import Request
 
+MOST_FLOAT = 3
+"""If all is wanted by more who float than so many, no latest time is promised to those behind: it would be weeks away."""
+
 Back = tuple[datetime, bool]
 """When a device is free at worst, and whether it is whoever waits: else only if somebody waits until then."""
 
@@ -28,11 +31,12 @@ class Worst:
         self._from = frees.now  # before that nobody behind is given anything
         self._floats: list[Request] = []
         self._wanted: list[Back] = []  # when what those want is free
+        self._lost = False  # nothing is known of those behind
 
     def turn(self, request: Request) -> datetime | None:
-        """When it is the turn of a request that is next; None: it wants more than there is."""
+        """When it is the turn of a request that is next; None: it wants more than there is, or too many float before it."""
         needs = 1 if request.partly else request.count
-        if needs > self._all:
+        if needs > self._all or self._is_lost(needs):
             return None
         free, since = (self._free, self._from) if needs <= len(self._free) else self._after_floats(request)
         return max(since, self._counted(request, free, needs)[0])
@@ -60,6 +64,8 @@ class Worst:
         if count > self._all:
             self._from = max(self._from, self._passed(request))
             return
+        if self._is_lost(count):
+            return
         brought = count > len(self._free)
         if brought:
             self._free, self._from = self._after_floats(request)
@@ -80,6 +86,11 @@ class Worst:
         if self._count(request) <= self._all:
             self._floats.append(request)
             self._set_apart(self._count(request))
+
+    def _is_lost(self, needs: int) -> bool:
+        """Whether nothing can be said any more: too little is left without those who float, and these are too many."""
+        self._lost = self._lost or (needs > len(self._free) and len(self._floats) > MOST_FLOAT)
+        return self._lost
 
     def _count(self, request: Request) -> int:
         """How many devices it takes at most."""

@@ -55,6 +55,8 @@ def open_line(promise: Promise | None, request: Request) -> LineOf | None:
             return ln("At the latest I cannot say: while others wait, who is within their share goes first.")
         case "spare":
             return ln("At the latest I cannot say: it is spare, so others who wait go first.")
+        case "ahead":
+            return ln("At the latest I cannot say: too many before you wait for their share, or rest, and come later.")
         case "later":
             return ln(
                 "At the latest I can say from ", When(request.arrival), " on: until then others may come before you."
