@@ -305,7 +305,7 @@ def test_a_speed_that_is_none_is_refused(speed: str) -> None:
 
 
 def test_an_unknown_story_and_an_unknown_expectation_are_said_before_anything_starts() -> None:
-    assert refused("--story", "7").strip() == "There is no story 7; there is: 1, day, idle, take-back"
+    assert refused("--story", "7").strip() == "There is no story 7; there is: 1, day, idle, take-back, queue"
     assert "near it:\n  bob is told his place" in refused("--story", "1", "--spoil", "bob is told his plaice")
     listed = refused("--story", "1", "--spoil", "xyzzy")
     assert all(f"\n  {name}\n" in listed for name in ONE.expectations)

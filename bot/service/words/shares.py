@@ -26,7 +26,9 @@ def spare_line(spare: bool, request: Request | None, count: int) -> LineOf | Non
     if not spare:
         return None
     if request is not None and request.terms.spare:
-        return ln("Spare, as you asked: as soon as somebody else waits, your time ends, and running work is waited for.")
+        return ln(
+            "Spare, as you asked: as soon as somebody else waits, your time ends, and running work is waited for."
+        )
     them = "what is over it goes back" if count > 1 else "it goes back"
     return ln(f"With this you have more than your share of the cards: as soon as somebody else waits, {them}.")
 
