@@ -385,10 +385,10 @@ def _overlap(one: Window, other: Window) -> bool:
 
 def _move_of(draft: Draft, agreement: Agreement) -> Move | None:
     """The move that is under way in an agreement's window."""
-    return next(
-        (m for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number and m.state in UNDER_WAY),
-        None,
-    )
+    for move in moves_of(draft, agreement.machine):
+        if move.agreement == agreement.number and move.state in UNDER_WAY:
+            return move
+    return None
 
 
 def in_use(draft: Draft, agreement: Agreement) -> bool:

@@ -7,7 +7,7 @@ is given over it then is spare. It gives and takes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
 from bot.domain.draft import Draft
@@ -96,15 +96,15 @@ class Caps:
         if self._wanted is None:
             wanted, by_team = Counter[PersonId](), Counter[str]()
             for request in self._line:
-                count = 1 if request.partly else request.count
-                share = self.share(request)
-                more = replace(
-                    share, has=share.has + wanted[request.person], team_has=share.team_has + by_team[request.team]
-                )
-                if not more.over(count) and self._asks(request):
-                    wanted[request.person] += count
-                    if request.team:
-                        by_team[request.team] += count
+                count, person, team = 1 if request.partly else request.count, request.person, request.team
+                if self._has.get(person, 0) + wanted.get(person, 0) + count > self.most:
+                    continue
+                if team and self._team_has.get(team, 0) + by_team.get(team, 0) + count > self._team_most:
+                    continue
+                if self._asks(request):
+                    wanted[person] += count
+                    if team:
+                        by_team[team] += count
             self._wanted = wanted, by_team
         return self._wanted
 

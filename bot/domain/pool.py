@@ -7,7 +7,7 @@ what does not fit the books; it gives nothing to anybody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -192,14 +192,15 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     for host in sight.seen.hosts:
         kept |= _host(draft, sight, host, policy)
     renumbered.clear(draft, sight)
-    for machine in [m for m in draft.machines.values() if not _as_before(m, sight)]:
+    seen = sight.machines
+    for machine in [m for m in draft.machines.values() if not _as_before(m, seen.get(m.uuid))]:
         _machine(draft, sight, machine)
     reseat(draft, Sight(draft, sight.seen, sight.readings))
     sight = Sight(
         draft, sight.seen, sight.readings
     )  # with the cards that were just named, and the devices where they run
     for card in [quarantine.count(draft, sight, c, kept) for c in draft.cards.values()]:
-        if quarantine.not_there(draft, card.name):
+        if card.missing >= LOOKS_TO_BE_GONE:
             set_aside(draft, card, AsideWhy.QUARANTINED, quarantine.gone_words(card, sight), heals=True)
         elif card.missing:
             continue  # one look is not enough, and it says nothing else of it
@@ -207,7 +208,9 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
             _parts_fit(draft, sight, card, policy)
         else:
             _fits(draft, sight, card, policy)
-        quarantine.heal(draft, sight, draft.cards[card.name])
+        now = draft.cards[card.name]
+        if now.aside is not None or now.under is not None:
+            quarantine.heal(draft, sight, now)
 
 
 def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozenset[SlotId]:
@@ -216,7 +219,10 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozens
     whole = host.connected and sight.complete(host.vcenter)  # else nobody knows what is missing, so none is new
     waits, kept = renumbered.settle(draft, host, policy) if whole else (frozenset(), frozenset())
     mine = cards_on(draft, host.vcenter, host.id)
+    alone = _alone(mine)
     for seen in sorted(host.cards, key=lambda c: c.pci):
+        if host.connected and seen.pci in alone and _is_so(alone[seen.pci], host, seen):
+            continue
         kind = policy.kinds.get(seen.ids)
         here = [c for c in mine if c.pci == seen.pci]
         same = min((c for c in here if same_card(c, seen)), key=lambda c: c.missing, default=None)
@@ -238,17 +244,30 @@ def _host(draft: Draft, sight: Sight, host: SeenHost, policy: Policy) -> frozens
     return kept
 
 
-def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
-    """The card as its host gives it now."""
-    if (
-        (card.host_name, card.mode, card.ids, card.memory_mb) == (host.name, seen.mode, seen.ids, seen.memory_mb)
-        and seen.mode is Mode.FIXED
+def _alone(cards: Iterable[Card]) -> dict[str, Card]:
+    """The cards of a host by address, where the books have one alone."""
+    found: dict[str, Card | None] = {}
+    for card in cards:
+        found[card.pci] = None if card.pci in found else card
+    return {pci: card for pci, card in found.items() if card is not None}
+
+
+def _is_so(card: Card, host: SeenHost, seen: SeenCard) -> bool:
+    """Whether a card that is given whole, by its address, is given just as the books have it: as nearly all in nearly every look."""
+    return (
+        card.ids == seen.ids
+        and card.mode is seen.mode is Mode.FIXED
+        and card.host_name == host.name
+        and card.memory_mb == seen.memory_mb
+        and card.consolidates is host.consolidates
         and known(seen.ids)
         and not card.label
         and not card.profiles
-        and card.consolidates is host.consolidates
-    ):
-        return card  # nothing of it is otherwise, as of nearly all in nearly every look
+    )
+
+
+def as_seen(card: Card, host: SeenHost, seen: SeenCard, policy: Policy) -> Card:
+    """The card as its host gives it now."""
     return _with(
         card,
         host_name=host.name,
@@ -415,9 +434,8 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
                 _stranger(draft, sight, slot, machines)
 
 
-def _as_before(machine: Machine, sight: Sight) -> bool:
+def _as_before(machine: Machine, seen: SeenMachine | None) -> bool:
     """Whether a look says nothing new of a machine, as of nearly all in nearly every look."""
-    seen = sight.machine(machine.uuid)
     return (
         seen is not None
         and machine.name == seen.name

@@ -55,6 +55,8 @@ def not_there(draft: Draft | Books, slot: SlotId) -> bool:
 def count(draft: Draft, sight: Sight, card: Card, kept: Collection[SlotId] = ()) -> Card:
     """Count the complete looks in which its host does not list a card. ``kept``: those that may only be elsewhere in it are not taken for
     gone."""
+    if not card.missing and sight.usable(card.name):
+        return card  # it is shown, as nearly all are in nearly every look
     seen = shown(sight, card)
     missing = card.missing if seen is None else 0 if seen else 1 if card.name in kept else card.missing + 1
     if missing == card.missing:

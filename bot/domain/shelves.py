@@ -143,7 +143,9 @@ class _By(Shelf):
 
     def of(self, group: Any) -> tuple[Any, ...]:
         """Those of which it says this, in the order of the books."""
-        return self._fresh().get(group, ())
+        if self._stale:
+            self._anew()
+        return self._groups.get(group, ())
 
     def _fresh(self) -> dict[Any, tuple[Any, ...]]:
         if self._stale:

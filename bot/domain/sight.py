@@ -110,6 +110,11 @@ class Sight:
 
     # ---- machines
 
+    @property
+    def machines(self) -> Mapping[MachineId, SeenMachine]:
+        """All that are known, by id: for who asks about thousands."""
+        return self._look.machines
+
     def machine(self, uuid: MachineId) -> SeenMachine | None:
         """The machine as seen, or None: not in the look, or unknown in it."""
         return self._look.machines.get(uuid)
@@ -209,21 +214,19 @@ class Sight:
         return known[1]
 
     def _may_be_given(self, slot: SlotId) -> bool:
-        host, card = self.host(slot), self.card(slot)
+        card = self.card(slot)
+        host = self._host_of(card)
         if host is None or host.maintenance:
             return False
-        seen = next((c for c in host.cards if same_card(card, c)), None)
-        return seen is not None and seen.active and seen.mode is card.mode and self.given_otherwise(slot) is None
+        seen = _shown(host, card)
+        return seen is not None and seen.active and seen.mode is card.mode and _otherwise(card, seen) is None
 
     def given_otherwise(self, slot: SlotId) -> Mode | None:
         """How its host is known to give the card if that is another way than the books say, so that no machine can be started with it as they
         do: not shared any more, or without its label. One that has a label can be had by its address as well."""
         host, card = self.host(slot), self.card(slot)
-        seen = next((c for c in (host.cards if host is not None else ()) if same_card(card, c)), None)
-        if seen is None or (card.mode, seen.mode) == (Mode.FIXED, Mode.DYNAMIC):
-            return None
-        other = seen.mode is not card.mode or (card.mode is Mode.DYNAMIC and seen.label != card.label)
-        return seen.mode if other else None
+        seen = _shown(host, card) if host is not None else None
+        return _otherwise(card, seen) if seen is not None else None
 
     def replaced_by(self, card: Card) -> SeenCard | None:
         """What its host shows at a card's address, if that is certainly another card; None: it does not."""
@@ -349,3 +352,19 @@ class Sight:
         if since is not None and min(r.first_at or r.at, r.at) < since:
             return None
         return r
+
+
+def _shown(host: SeenHost, card: Card) -> SeenCard | None:
+    """A card as its host lists it; None: it does not."""
+    for seen in host.cards:
+        if seen.pci == card.pci and same_card(card, seen):
+            return seen
+    return None
+
+
+def _otherwise(card: Card, seen: SeenCard) -> Mode | None:
+    """See ``Sight.given_otherwise``."""
+    if (card.mode, seen.mode) == (Mode.FIXED, Mode.DYNAMIC):
+        return None
+    other = seen.mode is not card.mode or (card.mode is Mode.DYNAMIC and seen.label != card.label)
+    return seen.mode if other else None

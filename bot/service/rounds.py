@@ -248,7 +248,7 @@ class Rounds:
         minutes = self._store.minutes(before.numbers.get("minute", 0))
         with self._store.transaction() as transaction:
             draft = Draft(transaction.books(), self._clock.now())
-            for person in _persons(draft.books):  # of those who came since, the network is not asked in here
+            for person in draft.books.kept(_persons):  # of those who came since, the network is not asked in here
                 people.setdefault(person, Person(person, person, self._policy.zone))
             decide(draft, seen, readings, people, self._policy, self._run, dry, jump, self._looks[0], minutes)
             self._absences.tell(draft, seen)
@@ -262,7 +262,7 @@ class Rounds:
 
     def _known(self, books: Books) -> dict[PersonId, Person]:
         """Everybody whom the rules may ask about."""
-        people = {id: self._people.person(id) for id in sorted(_persons(books) | set(self._people.admins()))}
+        people = {id: self._people.person(id) for id in sorted(books.kept(_persons) | set(self._people.admins()))}
         for person in people.values():
             if person.name != person.id and self._met.get(person.id) != person:
                 chore(

@@ -32,7 +32,9 @@ def settle(draft: Draft, ctx: Round) -> None:
 
 def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
     """The holder once after an hour, the admins after a day. A machine that is off, or just started, has nothing to say."""
-    idle = ctx.policy.idle
+    idle, word = ctx.policy.idle, ctx.sight.readings.get(lease.machine)
+    if not idle.nudge and word is None:
+        return  # while nobody is asked anything, a machine that never spoke is one without an agent, which admins know
     blind = [w for w in watches_of(draft, lease) if w.blind_since is not None and askable(w, draft.now)]
     if not blind:
         return
@@ -40,10 +42,8 @@ def _not_seen(draft: Draft, ctx: Round, lease: Lease) -> None:
     long = draft.now - since
     if long < idle.blind_holder or not _runs(ctx, lease):
         return
-    word = ctx.sight.readings.get(lease.machine)
     asks = idle.nudge and not any(w.blind_told is not None for w in watches_of(draft, lease))
-    # While nobody is asked anything, a machine that never spoke is one without an agent, which admins know.
-    admins = long >= idle.blind_admins and (idle.nudge or word is not None)
+    admins = long >= idle.blind_admins
     if not asks and not admins:
         return
     slots = tuple(w.slot for w in blind)

@@ -51,6 +51,9 @@ from bot.domain.shelves import agreements_of, leases_of, moves_of
 from bot.domain.sight import Sight
 from bot.domain.spoken import lasting_words
 
+WISHES = frozenset({LeaseState.RESERVED, LeaseState.RETURNING, LeaseState.MOVING})
+"""Leases that may wish anything of their machine (``wishes``)."""
+
 STALE_CALL = timedelta(minutes=30)
 """A last call is for the moment that it named; a restart later than that is announced anew."""
 
@@ -96,10 +99,10 @@ def plan(draft: Draft, ctx: Context) -> None:
 
 
 def _concerned(draft: Draft) -> list[Machine]:
-    """The machines of which anything may be wished: all others have neither a lease nor a move, and are not owed a start."""
-    lent = {lease.machine for lease in draft.leases.values() if lease.state in OPEN_LEASE}
-    lent |= {move.machine for move in draft.moves.values() if move.state in OPEN_MOVE}
-    return [m for m in draft.machines.values() if m.owed_on is not None or m.uuid in lent]
+    """The machines of which anything may be wished: all others have no move, no lease but such as works, and are not owed a start."""
+    wished = {lease.machine for lease in draft.leases.values() if lease.state in WISHES}
+    wished |= {move.machine for move in draft.moves.values() if move.state in OPEN_MOVE}
+    return [m for m in draft.machines.values() if m.owed_on is not None or m.uuid in wished]
 
 
 def _start_again(draft: Draft, machine: Machine, move: Move) -> Move:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Hindrance, Machine, MachineId, Request, Rest, RestWhy, SlotId, Turn
+from bot.domain.model import BOT, Card, Hindrance, Machine, MachineId, Request, Rest, RestWhy, Turn
 from bot.domain.near import host_of, near
 from bot.domain.planner.past import needs
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
-from bot.domain.slots import all_of
+from bot.domain.slots import parts
 
 UNREAD = timedelta(minutes=10)
 """So long a machine that cannot be read, or whose host is away, holds up others: a host that loses its vCenter for a moment, or an agent of
@@ -30,7 +30,7 @@ class Pool:
 
     def __init__(self, draft: Draft, sight: Sight) -> None:
         """Nothing is looked up yet."""
-        self._draft, self._sight = draft, sight
+        self._draft, self._sight, self._seen = draft, sight, sight.machines
         self._good: dict[tuple[str, str], int] = {}
         self._open: dict[tuple[str, str, str], int] = {}  # the same of hosts that are there; 0 those that are not
         self._stamp = draft.stamp
@@ -38,7 +38,7 @@ class Pool:
     def serves(self, request: Request, machine: Machine) -> bool:
         """Whether it is sure that a request could be served if everybody gave back what they have. What holds of a host is asked of it
         once: there may be thousands in line."""
-        seen = self._sight.machine(machine.uuid)
+        seen = self._seen.get(machine.uuid)
         if seen is None or seen.template or seen.host != machine.host or seen.vcenter != machine.vcenter:
             return False
         if self._stamp != self._draft.stamp:
@@ -60,14 +60,17 @@ class Pool:
         key = kind, host_of(self._draft, machine)
         if key not in self._good:
             there = near(self._draft, machine) or self._draft
-            self._good[key] = sum(self._is_good(slot, kind) for slot in all_of(there, kind))
+            self._good[key] = sum(self._of(card, kind) for card in there.cards.values())
         return self._good[key]
 
-    def _is_good(self, slot: SlotId, kind: str) -> bool:
-        card, sight = self._draft.card(slot), self._sight
-        strange = self._draft.holder(slot, Turn.HAS) is None and bool(sight.settings(slot))
-        foreign = sight.foreign_size(slot) not in ("", kind)
-        return card.aside is None and not card.doubted and sight.usable(slot) and not strange and not foreign
+    def _of(self, card: Card, kind: str) -> int:
+        sight, draft = self._sight, self._draft
+        slots = parts(card, kind)
+        if not slots or card.aside is not None or card.doubted or not sight.usable(card.name):
+            return 0
+        if sight.foreign_size(card.name) not in ("", kind):
+            return 0
+        return sum(draft.holder(slot, Turn.HAS) is not None or not sight.settings(slot) for slot in slots)
 
 
 def settle(draft: Draft, sight: Sight, pool: Pool, request: Request, machine: Machine, policy: Policy) -> None:

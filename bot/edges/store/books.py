@@ -32,6 +32,7 @@ from bot.domain.model import (
     RequestState,
     Turn,
 )
+from bot.domain.shelves import Shelf
 from bot.domain.waiting import Account, Interest
 from bot.edges.store.codec import from_text
 from bot.edges.store.pen import say
@@ -244,11 +245,13 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
 def _take_over(before: Books, books: Books, changes: Changes, sorted_anew: frozenset[type]) -> None:
     """The shelves of the books before, with what was written: making all of them anew would cost more than the round that asks. Not those
     of nouns that stand in another order now."""
-    taken = {k: shelf for k, shelf in before.shelves.copy().items() if sorted_anew.isdisjoint(shelf.follows)}
+    kept = before.shelves.copy().items()  # at once: readers may be making others
+    taken = {k: x for k, x in kept if isinstance(x, Shelf) and sorted_anew.isdisjoint(x.follows)}
     books.shelves.update({kind: shelf.over(books) for kind, shelf in taken.items()})
+    was, now = tables(before), tables(books)
     for value in (*changes.removed, *changes.puts):  # machines before requests, which are found by them
         noun, key = type(value), key_of(value)
-        old, new = tables(before)[noun].get(key), tables(books)[noun].get(key)
+        old, new = was[noun].get(key), now[noun].get(key)
         if old is not new:
             for shelf in books.shelves.values():
                 if noun in shelf.follows:
