@@ -129,8 +129,10 @@ def _values(draft: Draft, kind: type) -> list[Any]:
         Account: draft.accounts,
         Interest: draft.interests,
     }
-    glance, now = GLANCES.get(kind), draft.now
-    return [v for v in tables[kind].values() if glance is None or glance(v, now)]
+    glance, now, values = GLANCES.get(kind), draft.now, tables[kind].values()
+    if kind is Machine:
+        values = [m for m in values if m.not_nows]
+    return [v for v in values if glance is None or glance(v, now)]
 
 
 def _watch_ahead(watch: Watch, now: datetime) -> bool:
@@ -156,9 +158,9 @@ def _request_ahead(r: Request, now: datetime) -> bool:
         or (r.rest is not None and r.rest.since > now)
         or (r.hindrance is not None and r.hindrance.since > now)
         or (r.offer is not None and r.offer.made > now)
+        or any(s.said is not None and s.said > now for s in r.shifts)
     )
 
-        or any(s.said is not None and s.said > now for s in r.shifts)
 
 def _card_ahead(card: Card, now: datetime) -> bool:
     """Whether any stamp of a card lies in the future."""
@@ -216,9 +218,9 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
             yield value.rest.since if value.rest is not None else None
             yield value.hindrance.since if value.hindrance is not None else None
             yield value.promised.at if value.promised is not None else None
+            yield from (s.said for s in value.shifts)
         case Move():
             if value.call is not None:
-            yield from (s.said for s in value.shifts)
                 yield from (value.call.asked, value.call.answered)
             yield from (step.at for step in value.steps)
             yield from (step.since for step in value.steps)
@@ -274,9 +276,9 @@ def _moved(draft: Draft, value: Any, to: At) -> Any:
                 found["hindrance"] = replace(hindrance, since=to(hindrance.since), passes=passes)
             if (promised := value.promised) is not None:
                 found["promised"] = replace(promised, at=to(promised.at))
+            found["shifts"] = tuple(replace(s, said=to(s.said)) if s.said is not None else s for s in value.shifts)
         case Move():
             found |= _of_move(value, draft.agreements.get(value.agreement or 0), to)
-            found["shifts"] = tuple(replace(s, said=to(s.said)) if s.said is not None else s for s in value.shifts)
         case Machine():
             found["not_nows"] = tuple(_not_now(no, to) for no in value.not_nows)
         case Agreement() if value.window is not None:
