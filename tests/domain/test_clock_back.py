@@ -158,7 +158,7 @@ def test_no_stamp_is_forgotten_in_what_nouns_are_made_of() -> None:
         if datetime in (hint, *get_args(hint))
     }
     stamps = {"Aside.since", "Offer.made", "Rest.since", "Call.asked", "Call.answered", "Step.at", "Step.since"}
-    stamps |= {"Hindrance.since", "Promised.at"}
+    stamps |= {"Hindrance.since", "Promised.at", "Shift.said"}
     stamps |= {"Inquiry.at", "Inquiry.told", "Morning.asked", "Morning.counted"}
     stamps |= {"NotNow.said", "Nudge.asked", "Nudge.counted", "Nudge.written", "Quarter.start"}
     along = {
