@@ -90,7 +90,10 @@ def decide(
     moves.settle(draft, moving)
     blind = max(seen.at - last_look, timedelta(0)) if seen is not None and last_look is not None else timedelta(0)
     away = blind if blind > AWAY else timedelta(0)
-    lent = LeaseRound(sight, people, policy, acting, _stood_still(draft, acting, blind), away)
+    still = _stood_still(draft, acting, blind)
+    if still:
+        draft.note(promises.STILL_UNTIL, int(draft.now.timestamp()))
+    lent = LeaseRound(sight, people, policy, acting, still, away)
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
     if seen is not None:

@@ -295,3 +295,13 @@ def test_what_comes_back_in_a_standing_time_that_was_used_today_is_likely_back_i
     world.pass_time(MIN, MIN)
     said = ask(world, "carol", "vm-train", 1, "any time today", "for 1h").promised
     assert said is not None and said.likely is not None and said.likely >= world.now + 20 * HOUR
+
+
+def test_after_days_without_a_look_nobody_is_said_to_keep_a_card_too_long() -> None:
+    world = busy("for 2h")
+    number = ask(world, "bob", "vm-r", 1, "nights", "for 1h").number
+    world.pass_time(5 * MIN, MIN)
+    world.now += 3 * 24 * HOUR
+    world.pass_time(24 * HOUR, 10 * MIN)
+    told = world.told(NewsKind.WAIT_MOVED, "bob")
+    assert [n.reason for n in told] == ["away"] and told[0].who == "", world.req(number)

@@ -10,12 +10,13 @@ from bot.domain.promises.bound import Bound
 from bot.domain.promises.play import Promises, promise
 from bot.domain.promises.promise import CAUSES, OPEN, Promise, likely_by, shown
 from bot.domain.promises.scores import Score, score, score_words
-from bot.domain.promises.told import MOVED, settle, tell
+from bot.domain.promises.told import MOVED, STILL_UNTIL, settle, tell
 
 __all__ = [
     "CAUSES",
     "MOVED",
     "OPEN",
+    "STILL_UNTIL",
     "Bound",
     "Promise",
     "Promises",

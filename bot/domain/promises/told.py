@@ -49,9 +49,13 @@ MOVED = {
     "first": "others went first, who could be asked when those ahead could not",
     "hindered": "nothing can be given to its machine, or too few cards are in the pool, for a while",
     "own": "a card of their own did not come back",
+    "away": "for a while nothing could be done: the bot or vCenter was away, or it was paused",
     "lease": "somebody has a card for longer than could be foreseen",
 }
 """What moves a latest time that was told."""
+
+STILL_UNTIL = "still_until"
+"""A number of the books: when nothing could be done for long (paused, watching, the bot or vCenter away), until when that was, in Unix seconds."""
 
 CHECKED = "promises"
 """A number of the books: when promises were last looked at, in Unix seconds."""
@@ -245,7 +249,7 @@ def _named(draft: Draft, request: Request, since: datetime, promise: Promise, af
             return _After(after, "first", lease.person)
     if promise.who == request.person:
         return _After(after, "own", promise.who)
-    return _After(after, "lease", promise.who)
+    return _After(after, "away") if _was_still(draft, request) else _After(after, "lease", promise.who)
 
 
 def _came_before(draft: Draft, request: Request, since: datetime) -> list[Request]:
@@ -266,6 +270,11 @@ def _keeps_to_it(draft: Draft, lease: Lease, request: Request) -> bool:
     """Whether what went past others is back in time for one of them: for those before the first of whom that is so, it need not be."""
     passed = draft.requests.get(lease.passing.over) if lease.passing is not None else None
     return passed is not None and passed.place_key <= request.place_key
+
+
+def _was_still(draft: Draft, request: Request) -> bool:
+    """Whether nothing could be done for long since its person was told."""
+    return request.promised is not None and draft.numbers.get(STILL_UNTIL, 0) >= int(request.promised.at.timestamp())
 
 
 def _by_team(request: Request) -> bool:

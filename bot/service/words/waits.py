@@ -219,3 +219,5 @@ def _moved_by(t: Telling) -> list[Part]:
         case "first":
             return [who, " went first, for somebody earlier in line could not be asked"]
     return [who, " has theirs for longer than I could foresee"]
+        case "away":
+            return ["for a while I could do nothing: I or vCenter was away, or I was paused"]
