@@ -13,7 +13,8 @@ from bot.domain.model import LeaseState, RequestState
 from bot.domain.planner import Asked
 from bot.domain.rules import Instead, Rule
 from bot.domain.sight import Sight
-from tests.domain.world import World
+from tests.domain.test_why_histories import given, judge
+from tests.domain.world import MONDAY_10, World
 
 HOUR = timedelta(hours=1)
 
@@ -94,3 +95,14 @@ def test_it_can_be_asked_while_all_is_lent_and_somebody_has_booked_a_part() -> N
     world.request("carol", "vm-train", 2, "nights", "for 4h", start=world.now + 100 * HOUR)
     number = world.request("bob", "vm-r", 1, "any time today", "for 6d").number
     assert Rule.LENT in asked(world).verdict(number).rules
+
+
+def test_whom_somebody_lets_go_first_who_cannot_answer_now_is_reckoned_with_before_its_turn() -> None:
+    """At night ada is first and not asked while carol, who agreed before, could be served: if it were not for the time that carol booked."""
+    world = World(now=MONDAY_10 + 12 * HOUR)
+    world.give("vm-r", ("T4-1", "T4-2", "T4-3"), "3d")
+    world.request("ada", "vm-python", 1)
+    number = world.request("carol", "vm-train", 1, "nights", start=world.now + 30 * HOUR, length="for 1h").number
+    found = judge(world, number)
+    assert not found.served and Rule.BOOKED in found.rules
+    assert given(world, number, frozenset({Rule.BOOKED})), "that alone keeps her from it"
