@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain import queue
-from bot.domain.model import LeaseState, Request, RequestState
+from bot.domain.model import AgreementState, LeaseState, Request, RequestState
+from bot.domain.news import NewsKind
 from bot.domain.planner.back import waits_for
 from bot.domain.times import read_length
 from tests.domain.world import ZONE, World
@@ -59,3 +60,14 @@ def test_who_was_passed_and_says_that_it_is_urgent_since_is_still_waited_for() -
     world.now += MIN
     ask(world, "bob", "vm-r", 4, "nights", "for 1h", urgent=True)
     assert waits_for(world.books, world.lease(label)) == world.req(2)
+
+
+def test_a_night_that_is_certain_only_for_who_was_passed_is_taken_back_with_them_and_told() -> None:
+    world, label = put_on_past()
+    world.until(lambda: bool(world.told(NewsKind.FIRM_WINDOW)), 4 * HOUR, MIN)
+    assert world.lease(label).state is LeaseState.RETURNING
+    world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
+    world.round()
+    firm = [a for a in world.books.agreements.values() if a.firm and a.state is AgreementState.OPEN]
+    assert not firm
+    assert {n.key for n in world.told(NewsKind.FIRM_WINDOW)} <= {n.key for n in world.told(NewsKind.ANNOUNCED_OVER)}

@@ -10,7 +10,7 @@ from bot.domain.away import carried
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, all_taken_off, fresh, others_wait, stood_still, under_way, watch_window
 from bot.domain.leases.ends import HANDED_ON, end, split
-from bot.domain.lifecycle import On
+from bot.domain.lifecycle import On, step
 from bot.domain.model import Agreement, AgreementState, Lease, LeaseState, MachineId, Turn
 from bot.domain.news import ADMINS, CHANNEL, News, NewsKind
 from bot.domain.planner.back import waits_for
@@ -63,6 +63,7 @@ def _hand_on(draft: Draft, lease: Lease) -> Lease | None:
 def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
     """24 h after the end, less what stood still, the device has not come off, or "not now" was said twice, while others wait: the next night is agreed."""
     passed = _passed(draft, lease)
+    _firm_over(draft, ctx, lease)
     why = "somebody has waited for it since before it was lent" if passed else _why_firm(draft, ctx, lease)
     by = lease.passing.back_by if passed and lease.passing is not None else None
     waited = passed or (why and others_wait(draft, lease))
@@ -82,6 +83,17 @@ def _firm(draft: Draft, ctx: Round, lease: Lease) -> None:
             NewsKind.FIRM_WINDOW, to, lease=lease, machine=machine, agreement=agreement, until=start, reason=why
         )
         draft.tell(replace(news, key=firm_key(agreement), once=f"{lease.label}:{agreement.number}"))
+
+
+def _firm_over(draft: Draft, ctx: Round, lease: Lease) -> None:
+    """A night that was certain only for those who were passed is taken back when none of them waits any more; all who were told of it read so."""
+    if lease.passing is None or waits_for(draft, lease) is not None or under_way(draft, lease.machine):
+        return
+    if _why_firm(draft, ctx, lease):
+        return  # certain for that
+    for agreement in agreements_of(draft, lease.machine):
+        if agreement.firm and agreement.label == lease.label and agreement.state is AgreementState.OPEN:
+            step(draft, agreement, On.QUEUED_AGAIN, why="nobody waits any more who was passed")
 
 
 def _why_firm(draft: Draft, ctx: Round, lease: Lease) -> str:
