@@ -88,7 +88,7 @@ def test_01_given_back_for_somebody_who_does_not_wait(house: House) -> None:
     answer = said(lent(house), "ada", "release T4-1 for @bob")
     assert f"Nobody waits for it. It is not kept for {BOB}, who asks with /gpu request 1." in answer
     assert said(house, "carol", "request 1")
-    assert f"{BOB} does not wait for one, and asks with /gpu request 1." in said(house, "ada", "release T4-2 for @bob")
+    assert f"{BOB} is not in line; they can ask: /gpu request 1." in said(house, "ada", "release T4-2 for @bob")
 
 
 def test_01_a_place_in_line_is_not_given_on_and_nobody_is_guessed(house: House) -> None:

@@ -359,7 +359,7 @@ def test_more_is_not_asked_for_at_an_old_place(house: House) -> None:
 
 def test_a_latest_time_far_away_comes_with_its_reason(house: House) -> None:
     house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4")
-    assert "The latest counts longer times" in text_of(house.say("bob", "request 1"))
+    assert "The latest allows for extensions" in text_of(house.say("bob", "request 1"))
 
 
 # ---- names

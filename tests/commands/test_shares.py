@@ -40,6 +40,22 @@ def test_fewer_than_asked_for_are_named_with_how_many_were(house: House) -> None
     assert "You wanted 2 T4, or fewer: 1 is there, and that is all of it." in told(house, "U3CAROL")
 
 
+def test_behind_others_who_takes_fewer_reads_how_many_are_left(house: House) -> None:
+    house.say("ada", "request 1 restart now")
+    house.say("carol", "request 1 restart now")
+    asked = text_of(house.say("bob", "request 3 partly restart now"))
+    assert "2 of the 3 you want are free after those before you; you take fewer. " in asked and "Enough" not in asked
+
+
+def test_of_a_booking_before_its_time_the_share_is_not_told_and_in_a_list_it_is_as_a_number(house: House) -> None:
+    house.lend("vm-r", "T4-1", "T4-2", "T4-3", until="for 6d")
+    assert house.say("carol", "request 2 restart now").ok
+    house.say("bob", "request 1 from thu 14:00 for 4h restart now")
+    house.forward(minutes=3)
+    why = text_of(house.say("bob", "why"))
+    assert "You booked it for" in why and "nobody has more than" not in why
+
+
 @pytest.fixture
 def no_share(tmp_path: Path) -> Iterator[House]:
     """A house in which everybody may have all."""

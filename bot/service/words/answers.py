@@ -86,7 +86,7 @@ def requested(scene: Scene, request: Request) -> Reply:
     ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
         _asked_head(scene, request, machine, promise),
-        promise_line(promise, request.person, place(scene.books, request)),
+        promise_line(promise, request.person, place(scene.books, request), request.count if request.partly else 0),
         worst_line(promise) if far_off(promise, scene.now) else None,
         open_line(promise, request),
         _fewer_now_line(scene, request),

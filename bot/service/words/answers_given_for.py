@@ -54,7 +54,7 @@ def _stands(scene: Scene, waits: Sequence[Request], lease: Lease, meant: PersonI
             command(scene.policy, f"why {label_ref(str(rests.number))}"),
             ".",
         )
-    return ln(Name(meant), " does not wait for one, and asks with ", _asks(scene), ".")
+    return ln(Name(meant), " is not in line; they can ask: ", _asks(scene), ".")
 
 
 def keep_for(scene: Scene, returning: Sequence[Lease], meant: PersonId) -> Button | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bot.domain.model import BOT, Books, Lease, Line, Move, MoveState, PersonId, Request, SlotId
 from bot.domain.policy import Policy
@@ -117,6 +117,9 @@ def _restart(books: Books, move: Move) -> Iterator[tuple[datetime, list[Part]]]:
     back: list[Part] = ["off since ", When(move.off_at, Show.TIME)]
     if move.on_at is not None:
         back = ["off from ", When(move.off_at, Show.TIME), " to ", When(move.on_at, Show.TIME)]
+    if move.on_at is not None and move.on_at - move.off_at < timedelta(minutes=1):
+        yield began, [f"{vm} restarted ({number}), off for less than a minute", *_reason(move)]
+        return
     lasted = [f", {span_of(move.on_at - move.off_at)}"] if move.on_at is not None else []
     yield began, [f"{vm} restarted ({number}), ", *back, *lasted, *_reason(move)]
 

@@ -77,7 +77,7 @@ def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
         lines.append(_before_line(scene, request, request.before))
     if request.partly and many:
         lines.append(
-            ln(f"Partly: when it is your turn you get what is there, 1 {one} or more; then that is all of it.")
+            ln(f"Partly: when it is your turn you get what is there, 1 {one} or more; the rest is not waited for.")
         )
     if request.terms.spare:
         lines.append(ln("Spare: yours only while nobody else wants it; as soon as somebody waits, its time ends."))

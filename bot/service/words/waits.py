@@ -26,8 +26,8 @@ LONG_WAIT = timedelta(days=2)
 """A latest time beyond it comes with its reason."""
 
 
-def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> LineOf | None:
-    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line."""
+def promise_line(promise: Promise | None, reader: PersonId, at: int = 1, count: int = 0) -> LineOf | None:
+    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line; ``count``: how many are wanted, if fewer may come; 0 all come."""
     if promise is None:
         return None
     fact = cause_words(promise, reader)
@@ -42,6 +42,8 @@ def promise_line(promise: Promise | None, reader: PersonId, at: int = 1) -> Line
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
         before = "Enough are free, also for who is before you. " if at > 1 else ""
+        if at > 1 and 0 < (has := len(promise.slots)) < count:
+            before = f"{has} of the {count} you want {'is' if has == 1 else 'are'} free after those before you; you take fewer. "
         return ln(f"{before}{they} can be there by ", When(likely), latest, ": ", fact, ".")
     return ln("Likely by ", When(likely), latest, ": ", fact, ".")
 
@@ -75,7 +77,7 @@ def worst_line(promise: Promise | None) -> LineOf | None:
         return None
     if promise.cause == "free_now" and not promise.past:
         return None
-    return ln('The latest counts longer times, work that runs on, silence and "not now".')
+    return ln('The latest allows for extensions, running work, open questions and "not now".')
 
 
 def too_late_line(scene: Scene, request: Request, promise: Promise | None) -> LineOf | None:
@@ -218,6 +220,6 @@ def _moved_by(t: Telling) -> list[Part]:
             )
         case "first":
             return [who, " went first, for somebody earlier in line could not be asked"]
-    return [who, " has theirs for longer than I could foresee"]
         case "away":
             return ["for a while I could do nothing: I or vCenter was away, or I was paused"]
+    return [who, " has theirs for longer than I could foresee"]

@@ -99,7 +99,9 @@ def _several_line(request: Request, told: Told) -> LineOf | None:
     over = told.verdict.rules & {Rule.CAP, Rule.TEAM_CAP}  # who is over a share is passed by all
     if request.count == 1 or request.partly or over or not waits:
         return None
-    return ln("While they are gathered, others go first only if they are surely back before that.")
+    return ln(
+        "Until all are together, others go past only if they are surely back in time; who asks urgently comes before."
+    )
 
 
 def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:

@@ -101,6 +101,8 @@ def rule_lines(told: Told) -> list[LineOf]:
     rules = told.verdict.rules
     own = [Rule.BOOKED] if Rule.BOOKED in rules else []
     there = [told.first] if told.first in rules and told.first is not None else []
+    if own and told.first in (Rule.CAP, Rule.TEAM_CAP):
+        there = []  # what they have by its time is not known, and until then nothing is theirs by it
     lacks = [r for r in LACKS if r in rules and not (r is Rule.TOGETHER and Rule.LENT in rules)] if not there else []
     chosen = [*own, *there, *lacks] or [r for r in SENTENCES if r in rules]
     return [line for rule in chosen[:MOST_TOLD] if (line := SENTENCES[rule](told))]

@@ -34,8 +34,12 @@ def _hours(requests: Whose, _: Request, left: Left) -> list[Part]:
 
 
 SHORT: Mapping[Rule, Callable[[Whose, Request, Left], list[Part]]] = {
-    Rule.CAP: lambda *_: [", over the share of one while others wait"],
-    Rule.TEAM_CAP: lambda *_: [", over the share of a team while others wait"],
+    Rule.CAP: lambda _, __, left: [
+        f", more than a person's {left.share.most} while others wait" if left.share else None
+    ],
+    Rule.TEAM_CAP: lambda _, __, left: [
+        f", more than a team's {left.share.team_most} while others wait" if left.share else None
+    ],
     Rule.PASSING: _passing,
     Rule.HOURS: _hours,
 }
