@@ -12,7 +12,8 @@ from bot.service.words.common import LABEL_MOST
 from tests.service import words_cases as w
 
 FORBIDDEN = re.compile(
-    r"\b(leases?|leased|agreements?|slots?|aside|strangers?|verdicts?|seized?|reclaim(?:ed)?|quarantined?)\b",
+    r"\b(leases?|leased|agreements?|slots?|aside|strangers?|verdicts?|seized?|reclaim(?:ed)?|quarantined?|"
+    r"shadows?|backfill\w*|handicaps?|virtual arrivals?)\b",
     re.IGNORECASE,
 )
 """Words of the code that people never read."""
