@@ -228,14 +228,16 @@ class _Reader:
         return self._ahead(found, f"tomorrow {clock_words(minute)}")
 
     def after(self, start: datetime, moment: Moment) -> datetime:
-        """A moment, of several that are meant by it the first after a start: `18:00`, `fri`. Others are what they are, before it too."""
+        """A moment, of several that are meant by it the first after a start: `18:00`, `fri`. Others are what they are, before it too: also
+        an hour of the very day on which it starts, `thu 13:00` after `thu 14:00`."""
         if moment.day is None and moment.minute is not None and moment.after is None and moment.fixed is None:
             day = local(start, self.zone).date()
             found = self._at(day, moment.minute)
             return found if found > start else self._at(day + DAY, moment.minute)
         found = self.instant(moment)
         if moment.day is not None and moment.day.kind is DayKind.WEEKDAY:
-            while found <= start:
+            same = local(start, self.zone).date() if moment.minute is not None else None
+            while found <= start and local(found, self.zone).date() != same:
                 found = self._at(local(found, self.zone).date() + 7 * DAY, minutes(local(found, self.zone).time()))
         return found
 

@@ -72,6 +72,11 @@ def test_a_restart_named_with_a_booking_is_of_its_day(house: House) -> None:
         ("request 1 from 9:00", "from 9:00 has passed already", "from tomorrow 09:00"),
         ("request 1 from 2026-04-10", "at most 14 days ahead can be booked", "request 1 from mon 30 mar 11:00"),
         (
+            "request 1 from fri 14:00 until fri 13:00 because x",
+            "it would be over before it begins, fri 20 mar 14:00",
+            "request 1 from fri 14:00 until mon 23 mar 18:00 because x",
+        ),
+        (
             "request 1 from fri until thu 2026-03-19 18:00 because x",
             "it would be over before it begins, fri 20 mar 09:00",
             "request 1 from fri until mon 23 mar 18:00 because x",
