@@ -11,12 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import leases, promises
+from bot.domain.draft import Draft
 from bot.domain.errors import PromisedBy
-from bot.domain.model import AsideWhy, Job, LeaseState, Length, Request, RequestState
+from bot.domain.model import (
+    Agreement,
+    AgreementKind,
+    AsideWhy,
+    Books,
+    Job,
+    Lease,
+    LeaseState,
+    Length,
+    Machine,
+    Request,
+    RequestState,
+    Terms,
+)
+from bot.domain.near import host_of
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
 from bot.domain.promises import score, score_words
+from bot.domain.promises.shelf import Told
 from bot.domain.sight import Sight
 from bot.domain.times import read_length
 from bot.domain.waiting import Promised
@@ -210,7 +226,7 @@ def late(world: World) -> int:
     """Ada's work runs on past the end of her time, and Bob, who was told a time, waits for its end."""
     world.vms["vm-python"].jobs = (Job("ada", "train.py", world.now, True),)
     number = ask(world, "bob", "vm-r").number
-    world.pass_time(22 * HOUR, HOUR)
+    world.pass_time(22 * HOUR, 15 * MIN)
     assert world.lease("1").state is LeaseState.ACTIVE and world.now > MONDAY_10 + 20 * HOUR
     return number
 
@@ -305,3 +321,34 @@ def test_after_days_without_a_look_nobody_is_said_to_keep_a_card_too_long() -> N
     world.pass_time(24 * HOUR, 10 * MIN)
     told = world.told(NewsKind.WAIT_MOVED, "bob")
     assert [n.reason for n in told] == ["away"] and told[0].who == "", world.req(number)
+
+
+# ---- looked up ----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from("rrlma"), st.integers(1, 3), st.integers(0, 7), st.booleans()), max_size=12))
+def test_whose_promise_is_to_be_kept_is_what_a_walk_over_the_books_says(
+    written: list[tuple[str, int, int, bool]],
+) -> None:
+    draft = Draft(Books(), MONDAY_10)
+    shelf = draft.kept(Told)
+    for what, n, at, yes in written:
+        when, machine = MONDAY_10 + at * MIN, f"m{n % 2}"
+        match what:
+            case "r":
+                said = Promised(when, when, when) if yes else None
+                draft.put(Request(n, f"p{at % 2}", "T4", 1, machine, when, promised=said, changed=when))
+            case "l":
+                state = LeaseState.ACTIVE if yes else LeaseState.ENDED
+                draft.put(Lease(str(n), n, "p", machine, "T4", (), state, Terms(), when, when))
+            case "m":
+                draft.put(Machine(machine, "vm", "lab", ("p0",), host="a" if yes else "b"))
+            case "a":
+                draft.put(Agreement(n, machine, "p0", AgreementKind.NAMED, when))
+    plain = Told(replace(draft.as_books()))
+    kept = {(r.kind, host_of(draft, r.machine)) for r in draft.requests.values() if r.promised is not None}
+    for line in kept | {("T4", "lab:a"), ("T4", "lab:b"), ("T4", "")}:
+        assert shelf.of(line) == plain.of(line)
+    for at in range(8):
+        assert shelf.moved(MONDAY_10 + at * MIN) >= plain.moved(MONDAY_10 + at * MIN)
+        assert shelf.said(MONDAY_10 + at * MIN) >= plain.said(MONDAY_10 + at * MIN)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_LEASE, OPEN_REQUEST
+from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import (
     BOT,
     Agreement,
@@ -33,6 +33,7 @@ from bot.domain.policy import Policy
 from bot.domain.promises.play import Play
 from bot.domain.promises.promise import Promise, minute_of, shown
 from bot.domain.promises.scores import score, score_words
+from bot.domain.promises.shelf import Line, Told
 from bot.domain.queue import line_of
 from bot.domain.shelves import WAITING, agreements_of, leases_to
 from bot.domain.sight import Sight
@@ -63,9 +64,6 @@ CHECKED = "promises"
 OWN_REST = frozenset({RestWhy.PASSED, RestWhy.SILENT, RestWhy.STILL_WANTED, RestWhy.NO_WINDOW, RestWhy.MACHINE})
 """Rests of a person's own: nothing is promised to them meanwhile."""
 
-Line = tuple[str, str]
-"""A line: a kind, and a host."""
-
 
 def tell(draft: Draft, request: Request, promise: Promise | None) -> Request:
     """Write down what the person of a request reads now. Said again, what they read first stays.
@@ -88,11 +86,11 @@ def tell(draft: Draft, request: Request, promise: Promise | None) -> Request:
 def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy: Policy) -> None:
     """Once a round, when all was decided: score what came, and tell anew what moved."""
     _came(draft)
-    told = [r for r in draft.requests.values() if _counts(r)]
     since = datetime.fromtimestamp(draft.numbers.get(CHECKED, 0), UTC)
-    lines = _changed(draft, since) if told else set()
-    told = [r for r in told if _line(draft, r) in lines or _said_since(draft, r, since)]
-    if not told:
+    shelf = draft.kept(Told)
+    lines = shelf.moved(since) | _out_of_pool(draft, since)
+    numbers = shelf.said(since).union(*(shelf.of(line) for line in lines))
+    if not numbers:
         return
     draft.note(CHECKED, int(draft.now.timestamp()))
 
@@ -101,25 +99,17 @@ def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy
         return known.zone if known is not None else policy.zone
 
     play = Play(draft, draft.now, policy, zone_of, sight)
-    found = [(r, after) for r in told if (after := _after(draft, play, r)) is not None]
+    told = sorted((draft.requests[number] for number in numbers), key=lambda r: r.place_key)
+    news = _News(draft, since)
+    found = [(r, after) for r in told if (after := _after(draft, play, news, r)) is not None]
     for request, promised in found:  # only now: the play looks at the draft
         _write(draft, request, promised)
 
 
-def _line(draft: Draft, request: Request) -> Line:
-    return request.kind, host_of(draft, request.machine)
-
-
-def _said_since(draft: Draft, request: Request, since: datetime) -> bool:
-    """Whether a time for the restart of its machine was named, or said no to, since then."""
-    at = since - timedelta(microseconds=1)
-    named = _named_since(draft, request.machine, str(request.number), at)
-    return bool(named) or _said_no(draft, request.machine, request.person, at)
-
-
-def _counts(request: Request) -> bool:
-    """Whether its promise is to be kept still."""
-    return request.promised is not None and request.served is None and request.state in OPEN_REQUEST
+def _out_of_pool(draft: Draft, since: datetime) -> set[Line]:
+    """The lines of cards that went out of the pool since then."""
+    out = (c for c in draft.cards.values() if c.doubted or (c.aside is not None and c.aside.since >= since))
+    return {(kind, f"{c.vcenter}:{c.host}") for c in out for kind in kinds_of(c)}
 
 
 # ---- what came ----------------------------------------------------------------------------------------------------
@@ -143,21 +133,6 @@ def _came(draft: Draft) -> None:
 # ---- what moved ---------------------------------------------------------------------------------------------------
 
 
-def _changed(draft: Draft, since: datetime) -> set[Line]:
-    """The lines in which something was written since then that may keep somebody waiting for longer."""
-    found = set[Line]()
-    for request in draft.requests.values():
-        if request.state in OPEN_REQUEST and request.changed is not None and request.changed >= since:
-            found.add((request.kind, host_of(draft, request.machine)))
-    for lease in draft.leases.values():
-        if lease.changed >= since and lease.state in OPEN_LEASE:
-            found.add((lease.kind, host_of(draft, lease.machine)))
-    for card in draft.cards.values():
-        if card.doubted or (card.aside is not None and card.aside.since >= since):
-            found |= {(kind, f"{card.vcenter}:{card.host}") for kind in kinds_of(card)}
-    return found
-
-
 @dataclass(frozen=True)
 class _After:
     """What is to be written of one whose promise does not hold any more."""
@@ -168,7 +143,7 @@ class _After:
     slots: tuple[SlotId, ...] = ()  # the cards in it
 
 
-def _after(draft: Draft, play: Play, request: Request) -> _After | None:
+def _after(draft: Draft, play: Play, news: _News, request: Request) -> _After | None:
     """What becomes of a promise; None: it holds."""
     said = request.promised
     assert said is not None
@@ -190,7 +165,7 @@ def _after(draft: Draft, play: Play, request: Request) -> _After | None:
     after = Promised(draft.now, likely, by, promise.cause)
     if _own_word(draft, request, said.at) or promise.open in ("share", "spare"):
         return _After(after)
-    return _named(draft, request, said.at, promise, after)
+    return news.moved_by(request, promise, after)
 
 
 def _reserved(draft: Draft, play: Play, lease: Lease, said: Promised) -> _After | None:
@@ -224,52 +199,68 @@ def _said_no(draft: Draft, machine: MachineId, person: PersonId, since: datetime
     return any(no.said is not None and no.said > since for m in known if m is not None for no in m.not_nows)
 
 
-def _named(draft: Draft, request: Request, since: datetime, promise: Promise, after: Promised) -> _After:
-    """What moved it since it was told."""
-    kept = draft.leases.get(str(request.number))
-    if kept is not None and kept.changed > since and kept.state not in OPEN_LEASE:
-        return _After(after, "back")
-    others = [r for r in line_of(draft, request) if r.number != request.number]
-    ahead = [r for r in others if r.place_key < request.place_key]
-    for other in [*ahead, *_came_before(draft, request, since)]:
-        if other.asked > since or (other.changed is not None and other.changed > since):
-            why = "urgent" if other.urgent else "team" if _by_team(other) and other.asked > since else "again"
-            return _After(after, why, other.person)
-    there = (c for c in draft.cards.values() if may_have(draft, request.machine, c) and has_kind(c, request.kind))
-    out = [c for c in there if c.doubted or (c.aside is not None and c.aside.since > since)]
-    if out:
-        drained = [c.aside for c in out if c.aside is not None and c.aside.why is AsideWhy.DRAINED]
-        slots = tuple(sorted(c.name for c in out))
-        return _After(after, "drained" if drained else "aside", drained[0].by if drained else "", slots)
-    went = (x for x in draft.leases.values() if x.since > since and x.kind == request.kind)
-    for lease in went:
-        its = draft.requests.get(lease.request)
-        past = its is not None and any(r.place_key < its.place_key for r in (request, *others))
-        if past and not _keeps_to_it(draft, lease, request) and meet(draft, lease.machine, request.machine):
-            return _After(after, "first", lease.person)
-    if promise.who == request.person:
-        return _After(after, "own", promise.who)
-    return _After(after, "away") if _was_still(draft, request) else _After(after, "lease", promise.who)
+class _News:
+    """What was written since promises were last looked at, and may have moved one: looked up once for all."""
 
+    def __init__(self, draft: Draft, since: datetime) -> None:
+        self._draft, self._since = draft, since
+        self._firsts: dict[Line, Request] = {}
+        went = (x for x in draft.leases.values() if x.since >= since)
+        self._went = [(x, r) for x in went if (r := draft.requests.get(x.request)) is not None]
+        new = (r for r in draft.requests.values() if r.state in WAITING and r.changed is not None)
+        self._requests = sorted(
+            (r for r in new if r.changed is not None and r.changed >= since), key=lambda r: r.place_key
+        )
+        self._out = [c for c in draft.cards.values() if c.doubted or c.aside is not None]
 
-def _came_before(draft: Draft, request: Request, since: datetime) -> list[Request]:
-    """Those who asked, or asked urgently, since then, have the earlier place, and were given what was there at once."""
-    found = []
-    for lease in draft.leases.values():
-        its = draft.requests.get(lease.request)
-        if its is None or lease.since <= since or its.kind != request.kind or its.place_key >= request.place_key:
-            continue
-        account = draft.accounts.get(its.person)
-        said = its.urgent and account is not None and account.urgent is not None and account.urgent > since
-        if (its.asked > since or said) and meet(draft, its.machine, request.machine):
-            found.append(its)
-    return found
+    def moved_by(self, request: Request, promise: Promise, after: Promised) -> _After:
+        """What moved a promise."""
+        kept = self._draft.leases.get(str(request.number))
+        if kept is not None and kept.changed >= self._since and kept.state not in OPEN_LEASE:
+            return _After(after, "back")
+        asked = (r for _, r in self._went if self._asked(r))
+        for other in (*self._requests, *asked):
+            if other.place_key < request.place_key and self._same(other, request):
+                new = self._asked(other)
+                why = "urgent" if new and other.urgent else "team" if new and _by_team(other) else "again"
+                return _After(after, why, other.person)
+        at = request.promised.at if request.promised is not None else self._since
+        there = (c for c in self._out if may_have(self._draft, request.machine, c) and has_kind(c, request.kind))
+        out = [c for c in there if c.aside is None or c.aside.since > at]
+        if any(c.aside is None or c.aside.since >= self._since for c in out):
+            drained = [c.aside for c in out if c.aside is not None and c.aside.why is AsideWhy.DRAINED]
+            slots = tuple(sorted(c.name for c in out))
+            return _After(after, "drained" if drained else "aside", drained[0].by if drained else "", slots)
+        for lease, its in self._went:
+            past = its.place_key > self._first(request).place_key
+            if past and self._same(its, request) and not self._keeps_to(lease, request):
+                return _After(after, "first", lease.person)
+        if promise.who == request.person:
+            return _After(after, "own", promise.who)
+        return _After(after, "away") if _was_still(self._draft, request) else _After(after, "lease", promise.who)
 
+    def _same(self, other: Request, request: Request) -> bool:
+        """Whether another one is in the same line."""
+        mine = other.kind == request.kind and other.number != request.number
+        return mine and meet(self._draft, other.machine, request.machine)
 
-def _keeps_to_it(draft: Draft, lease: Lease, request: Request) -> bool:
-    """Whether what went past others is back in time for one of them: for those before the first of whom that is so, it need not be."""
-    passed = draft.requests.get(lease.passing.over) if lease.passing is not None else None
-    return passed is not None and passed.place_key <= request.place_key
+    def _first(self, request: Request) -> Request:
+        """The first of its line."""
+        line = request.kind, host_of(self._draft, request.machine)
+        if line not in self._firsts:
+            self._firsts[line] = next(iter(line_of(self._draft, request)), request)
+        return self._firsts[line]
+
+    def _asked(self, request: Request) -> bool:
+        """Whether it was asked, or asked urgently, since then; else it was in line before."""
+        account = self._draft.accounts.get(request.person) if request.urgent else None
+        urgently = account.urgent if account is not None else None
+        return max(request.asked, urgently or request.asked) >= self._since
+
+    def _keeps_to(self, lease: Lease, request: Request) -> bool:
+        """Whether what went past others is back in time for one of them: for those before the first of whom that is so, it need not be."""
+        passed = self._draft.requests.get(lease.passing.over) if lease.passing is not None else None
+        return passed is not None and passed.place_key <= request.place_key
 
 
 def _was_still(draft: Draft, request: Request) -> bool:
