@@ -112,14 +112,35 @@ class Frees:
             return free
         return self._after(free, after)
 
+    def held(self, slot: SlotId) -> Free | None:
+        """When a device is back from who has it, whoever is next for it; None: out of the pool, or taken by a stranger."""
+        card, label = self.books.cards[card_name(slot)], self.takes.get(slot)
+        if label is None or card.aside is not None or card.doubted:
+            return self.free(slot, "")
+        return self._of(label, slot)
+
+    def back_of(self, label: str, has: datetime) -> tuple[datetime, bool]:
+        """When devices are back at worst, all of which a label has then; and whether that is so whoever waits."""
+        lease = self.books.leases.get(label)
+        request = self.books.requests.get(int(label)) if label.isdigit() else None
+        keeps = self._keeps_to(lease) if lease is not None else request.passing if request is not None else None
+        if keeps is not None:
+            return max(has, keeps.back_by), True
+        if lease is not None:
+            return self.back(lease.terms.length, self.starts(max(has, lease.since)), lease.person), False
+        if request is None or request.offer is None:
+            return has, False
+        return self.back(request.terms.length, self.starts(max(has, request.offer.accept_by)), request.person), False
+
     def _after(self, free: Free, label: str) -> Free:
         """Somebody is next for the slot: it has it from when it is free."""
         lease = self.books.leases.get(label)
         if lease is None:
             return self._offered(label, free.slot, free)
-        starts = free.likely + self.usual(lease.machine)
+        comes = self._comes(lease)
+        starts = max([free.likely, *(f.likely for f in comes)]) + self.usual(lease.machine)
         end = self.kept_until(lease.kind, lease.terms.length, starts, lease.person)
-        worst = self.back(lease.terms.length, self.starts(free.latest), lease.person)
+        worst = self.back(lease.terms.length, self.starts(max([free.latest, *(f.latest for f in comes)])), lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             end, worst = min(end, keeps.ends_by), max(free.latest, keeps.back_by)
         out, sure = self.out(lease.machine, end), keeps is not None
@@ -136,15 +157,25 @@ class Frees:
             return self._returning(lease, slot)
         if lease.state is LeaseState.ACTIVE and lease.end is not None:
             return self._active(lease, lease.end, slot)
-        end = self.kept_until(lease.kind, lease.terms.length, self.now + self.usual(lease.machine), lease.person)
+        comes = self._comes(lease)
+        begins = max([self.now, *(f.likely for f in comes)]) + self.usual(lease.machine)
+        end = self.kept_until(lease.kind, lease.terms.length, begins, lease.person)
         cause = "moving" if lease.state is LeaseState.MOVING else "reserved"
         moves = lease.state is LeaseState.MOVING
-        begins = self.begun(lease.counts_from) if moves else self.starts(lease.free_since or self.now)
-        worst = self.back(lease.terms.length, begins, lease.person)
+        has = max([lease.free_since or lease.since, *(f.latest for f in comes)])
+        starts = self.begun(lease.counts_from) if moves else self.starts(has)
+        worst = self.back(lease.terms.length, starts, lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             end, worst = min(end, keeps.ends_by), max(self.now, keeps.back_by)
         out, sure = self.out(lease.machine, end), keeps is not None
         return Free(out, worst, slot, cause, lease.person, end, sure=sure)
+
+    def _comes(self, lease: Lease) -> list[Free]:
+        """When the devices are free that a lease is next for: its clock starts when all of them are there."""
+        mine = (
+            s for s in lease.slots if self.nexts.get(s) == lease.label and self.takes.get(s) not in (None, lease.label)
+        )
+        return [f for s in mine if (f := self._of(self.takes[s], s)) is not None]
 
     def _offered(self, label: str, slot: SlotId, free: Free | None = None) -> Free:
         """A slot that is offered to somebody: they take it.
@@ -224,7 +255,8 @@ class Frees:
             return max(self.now, keeps.back_by)
         longer = end + (timedelta(0) if lease.extended else p.extend_waiting)
         if lease.wanted_since is not None and set(self._given_way(lease)) == set(lease.slots):
-            longer = min(longer, lease.wanted_since)
+            # Work is waited for since then; or since its end, if that comes first.
+            longer = end if end <= lease.wanted_since + p.running_work else min(longer, lease.wanted_since)
         # Over its time for long, it returns with the next round.
         return max(self.night(self.quiet(longer), zone), self.night(self.now + ROUND + p.stuck_return, zone))
 
@@ -285,7 +317,8 @@ class Frees:
             cause, by = ("when_done", worst) if waits else ("returning", None)
             return Free(night.start, max(worst, night.start), slot, cause, lease.person, by)
         likely = max(self.now + self._announces(lease.machine, found[0]), found[1].start) + usual
-        by, sure = out_by(self.books, lease, mine, self.now, self.policy), any(a.firm for a in mine)
+        by = out_by(self.books, lease, mine, self.now, self.policy)
+        sure = any(a.firm for a in mine) or self._keeps_to(lease) is not None
         return Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely, sure=sure)
 
     def _worst_returning(self, lease: Lease) -> datetime:
@@ -293,6 +326,8 @@ class Frees:
         firm = [a.window.end for a in mine if a.firm and a.window is not None]
         stuck = lease.counts_from + self.policy.stuck_return
         worst = max(firm) if firm else self.night(max(self.now, stuck), self.zone_of(lease.person))
+        if (keeps := self._keeps_to(lease)) is not None:
+            worst = max(self.now, min(worst, keeps.back_by))
         begun = any(m.state in UNDER_WAY for m in moves_of(self.books, lease.machine))
         if lease.reason == TAKEN and not begun:  # work may begin on it still
             worst = max(worst, self.worst_of(lease))

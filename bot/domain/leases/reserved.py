@@ -7,9 +7,9 @@ from dataclasses import replace
 from bot.domain import away, hours, windows
 from bot.domain.draft import Draft
 from bot.domain.leases.common import Round, ask_window, fresh, under_way, watch_window
-from bot.domain.leases.ends import TIME_OVER, end, moved, no_window
+from bot.domain.leases.ends import TIME_OVER, end, moved, no_window, split
 from bot.domain.lifecycle import On, step
-from bot.domain.model import AgreementState, Card, Lease, Mode, Rest, RestWhy, SlotId, Turn
+from bot.domain.model import BOT, AgreementState, Card, Lease, Mode, Rest, RestWhy, SlotId, Turn
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.back import waits_for
 from bot.domain.policy import Policy
@@ -41,13 +41,25 @@ def reserved(draft: Draft, ctx: Round, lease: Lease) -> None:
     lease = swapped
     if _too_late(draft, lease, ctx.policy):
         before = lease.passing.over if lease.passing is not None else 0
-        end(draft, lease, On.NOT_USED, f"too little time was left before the turn of #{before}, who waits longer")
+        _give_up(draft, sight, lease, f"too little time was left before the turn of #{before}, who waits longer")
         return
     has = {h.slot for h in draft.held(lease.label) if h.turn is Turn.HAS} >= set(lease.slots)
     if has and not under_way(draft, lease.machine) and all(sight.there(s, lease.machine) for s in lease.slots):
         step(draft, lease, On.SEEN_THERE, why="its devices are on its machine already")
         return
     _wait_for_window(draft, ctx, watch_window(draft, sight, lease), has)
+
+
+def _give_up(draft: Draft, sight: Sight, lease: Lease, why: str) -> None:
+    """It was not put on in time. What sits on its machine already, handed on from the lease before, comes off as a part."""
+    here = tuple(s for s in lease.slots if sight.there(s, lease.machine))
+    if here and set(here) == set(lease.slots):
+        step(draft, lease, On.SEEN_THERE, why="its devices are on its machine already")
+        return
+    if here:
+        part = split(draft, lease, here, On.RELEASE, BOT, why)
+        ask_window(draft, part, why)
+    end(draft, draft.leases[lease.label], On.NOT_USED, why)
 
 
 def _too_late(draft: Draft, lease: Lease, policy: Policy) -> bool:

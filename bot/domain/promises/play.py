@@ -21,6 +21,7 @@ card that is lost, and those ahead who pass, say nothing or sleep when it is the
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
 from bot.domain.promises.likely import Likely
 from bot.domain.promises.promise import Promise
-from bot.domain.promises.worst import Worst
+from bot.domain.promises.worst import Back, Worst
 from bot.domain.queue import line
 from bot.domain.rules import Rule
 from bot.domain.shelves import WAITING
@@ -144,7 +145,7 @@ class _Line:
         self._likely: dict[int, list[Free] | None] = {}
         self._worst: dict[int, datetime | None] = {}
         rests = {r.number for r in self._queued if r.rest is not None and play.careful}
-        self._worst_walk = _walk_worst(play, self._queued, play.frees_of(like, play), self.floats | rests)
+        self._worst_walk = _walk_worst(play, self._queued, like, self.floats | rests)
 
     @property
     def floats(self) -> Set[int]:
@@ -182,10 +183,9 @@ def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterat
 
 
 def _walk_worst(
-    frees: Frees, waits: list[Request], free: list[Free], floats: Set[int]
+    play: Play, waits: list[Request], like: Request, floats: Set[int]
 ) -> Iterator[tuple[int, datetime | None]]:
-    zones = {frees.zone_of(f.who) for f in free if f.who}
-    state = Worst(frees, ((f.latest, f.sure) for f in free), zones)
+    state = Worst(play, play.worst_of_line(like), play.zones)
     for request in waits:
         yield request.number, state.turn(request)
         if request.number in floats:
@@ -214,6 +214,16 @@ class _Shares:
                 self.floats.add(request.number)
             mine[request.person] += request.count
             teams[request.team] += request.count
+
+
+@dataclass(frozen=True)
+class _NextFor:
+    """Somebody who is next for devices that others have still."""
+
+    label: str  # of the lease, or of what is offered
+    since: datetime  # since when
+    lacks: int  # devices that are to come
+    has: int  # devices that are there
 
 
 @dataclass(frozen=True)
@@ -278,7 +288,7 @@ class Play(Frees):
 
     def latest_reserved(self, lease: Lease, named: Sequence[Agreement]) -> datetime | None:
         """The same of one whose devices are kept for it and not put on yet, by the times that were named for it; None: nobody knows when they come."""
-        comes = [self._comes(lease, slot) for slot in lease.slots]
+        comes = [self._there_for(lease, slot) for slot in lease.slots]
         known = [at for at in comes if at is not None]
         if not known or len(known) < len(comes):
             return None
@@ -287,7 +297,7 @@ class Play(Frees):
         found = (self.next_window([a], lease.machine, free) for a in named)
         return max((max(w[1].start, free) + takes for w in found if w is not None), default=None)
 
-    def _comes(self, lease: Lease, slot: SlotId) -> datetime | None:
+    def _there_for(self, lease: Lease, slot: SlotId) -> datetime | None:
         """When a device that a lease has, or is next for, is free for it at worst; since when, if it is."""
         if self.takes.get(slot) == lease.label:
             return lease.free_since or lease.since
@@ -356,6 +366,11 @@ class Play(Frees):
 
     # ---- the lines
 
+    @cached_property
+    def zones(self) -> frozenset[str]:
+        """Of all who have something."""
+        return frozenset(self.zone_of(person) for person in {x.person for x in self.books.leases.values()})
+
     def line_of(self, request: Request) -> _Line:
         """The line in which a request waits."""
         key = request.kind, host_of(self.books, request.machine)
@@ -378,6 +393,39 @@ class Play(Frees):
         there, kind = self.there(request.machine), request.kind
         found = [f for slot in open_of(there, kind) if (f := frees.free(slot, "")) is not None]
         return found or self._other_size(there, kind, frees)
+
+    def worst_of_line(self, like: Request) -> list[Back]:
+        """When each card that a line could have is free at worst, after those had theirs who are next for one. A card that comes back sooner than
+        the one for which somebody is next goes to them instead: so they count as the first in line."""
+        slots = open_of(self.there(like.machine), like.kind)
+        nexts = [
+            x
+            for label in sorted({self.nexts[s] for s in slots if s in self.nexts})
+            if (x := self._next_for(label)) is not None
+        ]
+        if not nexts or len({card_name(s) for s in slots}) < len(slots):
+            return [(f.latest, f.sure) for f in self.frees_of(like, self)]
+        labels = {x.label for x in nexts}
+        base = (self.held(s) for s in slots if self.takes.get(s) not in labels)
+        free = sorted((f.latest, f.sure) for f in base if f is not None)
+        for one in sorted(nexts, key=lambda x: (x.since, x.label)):
+            taken = free[: one.lacks]
+            del free[: one.lacks]
+            back = self.back_of(one.label, max((at for at, _ in taken), default=self.now))
+            for _ in range(one.has + len(taken)):
+                insort(free, back)
+        return free
+
+    def _next_for(self, label: str) -> _NextFor | None:
+        """Who is next for devices: a lease, or somebody to whom they are offered."""
+        lacks = sum(1 for other in self.nexts.values() if other == label)
+        has = sum(1 for other in self.takes.values() if other == label)
+        lease = self.books.leases.get(label)
+        request = self.books.requests.get(int(label)) if label.isdigit() else None
+        since = (
+            lease.since if lease is not None else request.offer.made if request is not None and request.offer else None
+        )
+        return _NextFor(label, since, lacks, has) if since is not None else None
 
     def _other_size(self, there: Places, kind: str, frees: Frees) -> list[Free]:
         """Of vGPU cards that are all booked in other sizes: the parts that are lent now; a card is free for this size with its last one."""
