@@ -44,9 +44,9 @@ def lately(leases: Iterable[Lease], kind: str) -> Early | None:
 
 
 def _tells(lease: Lease) -> bool:
-    """A part of a loan is none of its own, and what an admin ended says nothing of holders."""
+    """A part of a loan is none of its own, and what an admin ended, or somebody who waited for what was spare, says nothing of holders."""
     over = lease.state is LeaseState.ENDED and lease.ended_by in (BOT, lease.person)
-    whole = lease.label == str(lease.request)
+    whole = lease.label == str(lease.request) and not lease.terms.spare
     return (
         over and whole and lease.active_since is not None and lease.end is not None and lease.end > lease.active_since
     )
