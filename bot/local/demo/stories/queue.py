@@ -37,8 +37,8 @@ def _queue(stage: Stage) -> None:
 
 def _all_are_lent(stage: Stage) -> None:
     stage.say("ada", "request 1 on vm-python until wed 18:00 restart now")
-    stage.say("ada", "request 1 on vm-python-2 until today 18:30 restart now")
-    answer = stage.say("bob", "request 3 partly until today 18:30 restart now")
+    stage.say("ada", "request 1 on vm-python-2 until today 17:00 restart now")
+    answer = stage.say("bob", "request 3 partly until today 17:00 restart now")
     stage.expect("bob takes fewer than three if he must", "Partly" in answer, answer)
     fewer = stage.clock.until(lambda: stage.show_new_dm("bob", "You wanted 3 T4, or fewer: 2 are there"), 20 * MIN)
     stage.expect("bob reads that he gets two of three", fewer, stage.dms("bob"))
@@ -56,7 +56,7 @@ def _carol_wants_three(stage: Stage) -> None:
         "carol is first, and reads likely and at the latest", "first in line" in answer and "ikely" in answer, answer
     )
     answer = stage.say("carol", "why")
-    due = "All 4 T4 are lent" in answer and "is due first, today 18:30" in answer
+    due = "All 4 T4 are lent" in answer and "is due first, today 17:00" in answer
     stage.expect("why says whose card is due first, and when", due, answer)
 
 
@@ -78,7 +78,7 @@ def _one_is_given_back_for_somebody(stage: Stage) -> None:
 
 
 def _over_the_share(stage: Stage) -> None:
-    stage.say("ada", "window vm-python daily 17:00-18:00 even if busy")
+    stage.say("ada", "window vm-python daily 16:00-17:00 even if busy")
     stage.say("ada", "request 2 on vm-python for 2d restart any time today")
     stage.clock.advance(MIN)
     answer = stage.say("ada", "why")
@@ -103,7 +103,7 @@ def _one_goes_past(stage: Stage) -> None:
 
 
 def _urgent(stage: Stage) -> None:
-    answer = stage.say("bob", "request 2 urgent until today 18:20 restart any time today because the review at seven")
+    answer = stage.say("bob", "request 2 urgent until today 16:50 restart any time today because the review at five")
     stage.expect(
         "bob is first, and reads by how much he is earlier",
         "first in line" in answer and "24 h earlier" in answer,
@@ -114,7 +114,7 @@ def _urgent(stage: Stage) -> None:
         "carol reads that bob's is urgent", "urgent, 24 h earlier" in answer and "second in line" in answer, answer
     )
     answer = stage.say("carol", "why @bob")
-    stage.expect("everybody can read why it is", "the review at seven" in answer, answer)
+    stage.expect("everybody can read why it is", "the review at five" in answer, answer)
 
 
 def _booked(stage: Stage) -> None:
@@ -130,14 +130,14 @@ def _booked(stage: Stage) -> None:
 
 def _promised(stage: Stage) -> None:
     answer = stage.say("ada", "extend #5 4h")
-    refused = "16:48" in answer and "bob was told" in answer
+    refused = "15:48" in answer and "bob was told" in answer
     stage.expect("what was told to bob is not moved by a longer loan", refused, answer)
 
 
 def _asked_and_watched(stage: Stage) -> None:
-    answer = stage.say("carol", "ask T4-2 because the course begins at seven")
+    answer = stage.say("carol", "ask T4-2 because the course begins at half past five")
     stage.expect("ada is asked for hers", "ada" in answer, answer)
-    heard = stage.clock.until(lambda: stage.show_new_dm("ada", "carol", "the course begins at seven"), 20 * MIN)
+    heard = stage.clock.until(lambda: stage.show_new_dm("ada", "carol", "the course begins at half past five"), 20 * MIN)
     stage.expect("she reads who asks, and why", heard, stage.dms("ada"))
     answer = stage.say("dana", "watch")
     stage.expect("dana, who waits for none, hears once when one is free", "once" in answer, answer)
@@ -149,7 +149,7 @@ def _the_urgent_one_comes(stage: Stage) -> None:
     stage.note("ada's hour is over at a quarter past three")
     called = seen.called(stage, "ada", "vm-python", 120 * MIN)
     stage.expect("her hour over, vm-python restarts as was agreed with it", called, stage.dms("ada"))
-    came = stage.clock.until(lambda: stage.show_new_dm("bob", "yours until today 18:20"), 60 * MIN)
+    came = stage.clock.until(lambda: stage.show_new_dm("bob", "yours until today 16:50"), 60 * MIN)
     stage.expect("the urgent one is served first", came and stage.cards_in("vm-train") == 0, stage.board())
 
 
