@@ -137,7 +137,9 @@ def _promised(stage: Stage) -> None:
 def _asked_and_watched(stage: Stage) -> None:
     answer = stage.say("carol", "ask T4-2 because the course begins at half past five")
     stage.expect("ada is asked for hers", "ada" in answer, answer)
-    heard = stage.clock.until(lambda: stage.show_new_dm("ada", "carol", "the course begins at half past five"), 20 * MIN)
+    heard = stage.clock.until(
+        lambda: stage.show_new_dm("ada", "carol", "the course begins at half past five"), 20 * MIN
+    )
     stage.expect("she reads who asks, and why", heard, stage.dms("ada"))
     answer = stage.say("dana", "watch")
     stage.expect("dana, who waits for none, hears once when one is free", "once" in answer, answer)
