@@ -20,7 +20,7 @@ from bot.domain.sight import Sight
 
 def active(draft: Draft, ctx: Round, lease: Lease) -> None:
     """One round of it."""
-    checked = _lost(draft, ctx, lease)
+    checked = lease if _as_lent(ctx.sight, lease) else _lost(draft, ctx, lease)
     if checked is None:
         return
     word = ctx.sight.word(lease.machine, draft.now, ctx.policy.reading_stale)
@@ -31,8 +31,6 @@ def active(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _lost(draft: Draft, ctx: Round, lease: Lease) -> Lease | None:
     """Devices that are no longer on their machine in two complete looks. None: the lease is over."""
-    if _as_lent(ctx.sight, lease):
-        return lease
     if not fresh(draft, ctx.sight, lease.machine) or under_way(draft, lease.machine):
         return lease
     if elsewhere := away.away(ctx.sight, lease):

@@ -54,6 +54,8 @@ def ending(draft: Draft, ctx: Round, lease: Lease) -> None:
 
 def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
     # A mark that was over when the time began, or was made longer, needs no reminder.
+    if due - draft.now > max(ctx.policy.reminders, default=timedelta(0)):
+        return
     near = [before for before in ctx.policy.reminders if lease.changed < due - before <= draft.now]
     if near:
         once = f"{lease.label}:{due.isoformat()}:{min(near)}"

@@ -24,7 +24,7 @@ def settle(draft: Draft, ctx: Round) -> None:
     """Take a look, the guests' words and the time into every open lease."""
     for label in sorted(draft.leases):
         lease = draft.leases[label]
-        if lease.state not in OPEN_LEASE:
+        if lease.state not in OPEN_LEASE or (ctx.again and _is_settled(draft, lease)):
             continue
         machine = draft.machines.get(lease.machine)
         if machine is None or machine.gone:
@@ -44,6 +44,12 @@ def settle(draft: Draft, ctx: Round) -> None:
             case _:
                 returning(draft, ctx, lease)
     broken.settle(draft, ctx)
+
+
+def _is_settled(draft: Draft, lease: Lease) -> bool:
+    """Whether nothing more can come of the same look: it works, its time is not over, and nothing was written of it in this round."""
+    works = lease.state is LeaseState.ACTIVE and not lease.terms.spare
+    return works and lease.end is not None and draft.now < lease.end and draft.books.leases.get(lease.label) is lease
 
 
 def _lost(draft: Draft, ctx: Round, lease: Lease, machine: Machine | None, why: str) -> None:

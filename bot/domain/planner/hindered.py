@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.draft import Draft
-from bot.domain.model import BOT, Card, Hindrance, Machine, MachineId, Request, Rest, RestWhy, Turn
+from bot.domain.model import BOT, Card, Hindrance, Machine, MachineId, Request, RequestState, Rest, RestWhy, Turn
 from bot.domain.near import host_of, near
 from bot.domain.planner.past import needs
 from bot.domain.policy import Policy
@@ -35,9 +35,13 @@ class Pool:
         self._open: dict[tuple[str, str, str], int] = {}  # the same of hosts that are there; 0 those that are not
         self._stamp = draft.stamp
 
-    def serves(self, request: Request, machine: Machine) -> bool:
-        """Whether it is sure that a request could be served if everybody gave back what they have. What holds of a host is asked of it
-        once: there may be thousands in line."""
+    def only_waits(self, request: Request, machine: Machine) -> bool:
+        """Whether nothing is to be settled of one in line: it could be served if everybody gave back what they have, and all is as it should
+        be. What holds of a host is asked of it once: there may be thousands in line."""
+        if request.state is not RequestState.QUEUED or request.rest is not None or request.hindrance is not None:
+            return False
+        if machine.gone or request.person not in machine.owners:
+            return False
         seen = self._seen.get(machine.uuid)
         if seen is None or seen.template or seen.host != machine.host or seen.vcenter != machine.vcenter:
             return False
@@ -48,7 +52,7 @@ class Pool:
         if most is None:
             shut = self._sight.shut(machine)
             most = self._open[key] = self.good(request.kind, machine.uuid) if shut == "" else 0
-        return needs(request) <= most
+        return (1 if request.partly else request.count) <= most
 
     def _forget(self) -> None:
         self._good, self._open, self._stamp = {}, {}, self._draft.stamp

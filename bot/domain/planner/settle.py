@@ -41,7 +41,7 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
     pool = hindered.Pool(draft, sight)
     for request in line(draft):
         machine = draft.machines.get(request.machine)
-        if machine is not None and not away and _only_waits(request, machine) and pool.serves(request, machine):
+        if machine is not None and not away and pool.only_waits(request, machine):
             continue  # as nearly all, in nearly every round
         person = people.get(request.person)
         if away:
@@ -54,17 +54,6 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
             if request.rest is not None:
                 _settle_rest(draft, sight, request)
             hindered.settle(draft, sight, pool, draft.requests[request.number], machine, policy)
-
-
-def _only_waits(request: Request, machine: Machine) -> bool:
-    """Whether nothing is to be settled of one in line, as long as its host could serve it."""
-    return (
-        request.state is RequestState.QUEUED
-        and request.rest is None
-        and request.hindrance is None
-        and not machine.gone
-        and request.person in machine.owners
-    )
 
 
 def _later(

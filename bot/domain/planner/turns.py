@@ -49,6 +49,8 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy, off: froze
 class _Judged:
     """What is found of the next one in line."""
 
+    host: str  # of its machine
+    lot: Lot  # its line
     found: list[Spot]  # what is there for it
     booked: datetime | None  # it is booked for later
     given: Given | Left  # what it is given, or what is left of it
@@ -104,11 +106,10 @@ class Turns:
         judged = self._judge(request)
         if judged is None:
             return
-        host, lot = host_of(self._draft, request.machine), self._lot_of(request)
         if isinstance(judged.given, Left):
-            self._wait(host, lot, request, judged.found, judged.booked, judged.given)
+            self._wait(judged.host, judged.lot, request, judged.found, judged.booked, judged.given)
         elif not self._goes_before(request):
-            self._serve(lot, request, judged.given)
+            self._serve(judged.lot, request, judged.given)
 
     def asked(self, request: Request, off: frozenset[Rule]) -> Given | Left | None:
         """What it would be given when all before it had their turns, without some rules; nothing is given. None: it is not looked at.
@@ -120,7 +121,7 @@ class Turns:
             judged = self._judge(request)
             if judged is None or isinstance(judged.given, Left):
                 return judged.given if judged is not None else None
-            return self._left_for_hours(self._lot_of(request), request, judged.given) or judged.given
+            return self._left_for_hours(judged.lot, request, judged.given) or judged.given
         finally:
             self._off = kept
 
@@ -134,8 +135,9 @@ class Turns:
             request.rest is not None and not self._is_off(Rule.RESTS, request)
         ):
             return None
-        lot = self._lot_of(request)
-        if host_of(self._draft, request.machine) and not lot.shared and not lot.open:
+        host = host_of(self._draft, request.machine)
+        lot = self._lot(host, request)
+        if host and not lot.shared and not lot.open:
             machine = self._draft.machines[request.machine]
             self._over_for.add((request.kind, machine.vcenter, machine.host))
             return None  # nobody behind it is served either, so nobody need know what it counts on
@@ -143,11 +145,8 @@ class Turns:
         need = 1 if self._is_off(Rule.TOGETHER, request) else needs(request)
         self.found[request.number] = len(found)
         if booked is not None or len(found) < need:
-            return _Judged(found, booked, self._over(lot, request, need) or Left(free=len(found)))
-        return _Judged(found, None, self._can_have(lot, request, found))
-
-    def _lot_of(self, request: Request) -> Lot:
-        return self._lot(host_of(self._draft, request.machine), request)
+            return _Judged(host, lot, found, booked, self._over(lot, request, need) or Left(free=len(found)))
+        return _Judged(host, lot, found, None, self._can_have(lot, request, found))
 
     def counted_on(self, request: Request) -> int:
         """Who counts on a card that is there for a request in another size; 0: nobody."""
