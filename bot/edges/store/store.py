@@ -399,7 +399,7 @@ class SqlStore:
 
     def keep_look(self, seen: Seen) -> None:
         """Remember the last good look."""
-        body = to_text(seen)
+        body = to_text(seen, lean=True)  # of thousands of machines, every few seconds
         with self._writing() as (connection, _):
             beat = beside.moved(connection, beside.LOOKS)
             put(connection, beside.LOOK, [{"id": 1, "beat": beat, "at": seen.at, "body": body}])
