@@ -304,7 +304,7 @@ class Frees:
     def _returning(self, lease: Lease, slot: SlotId) -> Free:
         """It is on its way back: in a window that is agreed, at worst in the night that the terms give."""
         usual, mine = self.usual(lease.machine), self.agreed(lease.machine, lease.label)
-        zone, worst = self.zone_of(lease.person), self._worst_returning(lease)
+        zone, worst = self.zone_of(lease.person), self.worst_back(lease)
         move = restart_of(self.books, lease)
         if move is not None and move.shutdown_at is not None:  # it comes out in the time that this one uses
             found = windows.next_window(mine, lease.machine, self.now, usual, self.policy)
@@ -321,7 +321,8 @@ class Frees:
         sure = any(a.firm for a in mine) or self._keeps_to(lease) is not None
         return Free(likely, max(worst, likely), slot, "returning", lease.person, by or likely, sure=sure)
 
-    def _worst_returning(self, lease: Lease) -> datetime:
+    def worst_back(self, lease: Lease) -> datetime:
+        """When a lease that is on its way back is out at worst: in the night that the terms give."""
         mine = self.agreed(lease.machine, lease.label)
         firm = [a.window.end for a in mine if a.firm and a.window is not None]
         stuck = lease.counts_from + self.policy.stuck_return

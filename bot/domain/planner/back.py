@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from bot.domain import hours, windows
 from bot.domain.frees import ROUND, Frees
 from bot.domain.lengths import end_of
-from bot.domain.model import Agreement, AgreementKind, Lease, MachineId, Request, Window
+from bot.domain.model import Agreement, AgreementKind, Lease, MachineId, Request, Turn, Window
 from bot.domain.near import meet, near
 from bot.domain.planner.spots import Spot
 from bot.domain.queue import line
-from bot.domain.slots import Places
+from bot.domain.slots import Places, card_name
 from bot.domain.waiting import Passing
 
 HOUR = timedelta(hours=1)
@@ -116,9 +116,17 @@ def _serves(agreement: Agreement) -> bool:
 
 
 def waits_for(places: Places, lease: Lease) -> Request | None:
-    """The first who waits for what a lease went past them with; None: nobody does any more, so that it keeps to nothing."""
+    """The first who waits for what a lease went past them with, in line or as the next for it; None: nobody does any more, so that it keeps to
+    nothing."""
     own = places.requests.get(lease.request)
-    return first_passed(places, own, lease.since) if lease.passing is not None and own is not None else None
+    if lease.passing is None or own is None:
+        return None
+    for slot in lease.slots:
+        after = next((h.label for h in places.on(card_name(slot)) if h.slot == slot and h.turn is Turn.NEXT), "")
+        other = places.requests.get(int(after)) if after.isdigit() else None
+        if other is not None and _before(other, own, lease.since):
+            return other
+    return first_passed(places, own, lease.since)
 
 
 def first_passed(places: Places, request: Request, since: datetime) -> Request | None:

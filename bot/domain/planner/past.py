@@ -146,8 +146,8 @@ class Past:
             return frees.out(lease.machine, max(lease.end, now), lease.label)
         if lease.state is LeaseState.RETURNING:
             out = expected_free(self._draft, lease, now, self._policy)
-            stuck = max(now, lease.counts_from + self._policy.stuck_return)
-            return out + frees.usual(lease.machine) if out else frees.night(stuck, self._zone_of(lease.person))
+            worst = frees.worst_back(lease)
+            return min(out + frees.usual(lease.machine), worst) if out else worst
         ends = end_of(lease.terms.length, since + frees.usual(lease.machine), self._zone_of(lease.person), self._policy)
         out = frees.out(lease.machine, ends)
         return min(out, lease.passing.back_by) if lease.passing is not None else out
