@@ -232,10 +232,13 @@ class _Bucket:
     def add(self, request: Request) -> None:
         self.total += request.count
         self.of[request.person] = self.of.get(request.person, 0) + request.count
-        since = max(request.asked, request.start or request.asked)
-        self.first[request.person] = min(since, self.first.get(request.person, since))
-        if len(self.first) > 2:  # of one's own and the first of others, no more is ever asked
-            del self.first[max(self.first, key=lambda person: self.first[person])]
+        since, first = max(request.asked, request.start or request.asked), self.first
+        known = first.get(request.person)
+        if known is None and len(first) == 2 and since >= max(first.values()):
+            return  # as nearly all: of one's own and the first of others, no more is ever asked
+        first[request.person] = since if known is None else min(since, known)
+        if len(first) > 2:
+            del first[max(first, key=lambda person: first[person])]
 
     def others(self, person: PersonId) -> int:
         return self.total - self.of.get(person, 0)
@@ -269,7 +272,8 @@ class _Demand:
         return frozenset({kind, *(k for c in self._on(host) if has_kind(c, kind) for k in kinds_of(c))})
 
     def _short(self, person: PersonId, kind: str, host: str) -> datetime | None:
-        buckets = [b for h, b in self._buckets.get(kind, {}).items() if not h or not host or h == host]
+        of = self._buckets.get(kind, {})
+        buckets = [b for h in ("", host) if (b := of.get(h)) is not None] if host else [*of.values()]
         others = [b for b in buckets if b.others(person)]
         if sum(b.others(person) for b in others) <= self._lies_free(kind, host):
             return None
