@@ -81,6 +81,15 @@ def test_what_is_not_there_is_not_promised() -> None:
     assert (said.likely, said.latest, said.cause) == (None, None, "aside")
 
 
+def test_where_no_card_is_left_nothing_is_promised_to_who_takes_fewer_and_those_behind() -> None:
+    world = World()
+    world.request("carol", "vm-train", 2, partly=True)
+    number = world.request("bob", "vm-r", 1).number
+    for slot in ("T4-1", "T4-2", "T4-3", "T4-4"):
+        world.do(lambda d, s=slot: set_aside(d, d.cards[s], AsideWhy.DRAINED, "hot", "dana"))
+    assert [told(world, n).cause for n in (number - 1, number)] == ["aside", "aside"]
+
+
 def test_a_card_that_somebody_put_on_a_machine_is_not_counted_on() -> None:
     world = World()
     world.give("vm-python", ("T4-1", "T4-2", "T4-3"))
@@ -116,7 +125,7 @@ def test_the_worst_counts_work_silence_and_the_night() -> None:
     assert said.latest < datetime(2026, 12, 4, 10, 30, tzinfo=end.tzinfo)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_in_any_history_likely_is_not_after_latest_and_those_ahead_only_delay(seed: int) -> None:
     history = History(seed)
@@ -144,7 +153,7 @@ def test_in_any_history_likely_is_not_after_latest_and_those_ahead_only_delay(se
                     assert less.likely <= more.likely
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_promises_of_a_whole_line_are_those_of_each_alone(seed: int, random: Random) -> None:
     history = History(seed)
@@ -290,7 +299,7 @@ def keep_promises(seed: int) -> None:
     slow.live(30 * DAY)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_at_the_latest_is_kept_when_everybody_is_slow(seed: int) -> None:
     keep_promises(seed)
 

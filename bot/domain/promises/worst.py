@@ -94,7 +94,7 @@ class Worst:
 
     def _count(self, request: Request) -> int:
         """How many devices it takes at most."""
-        return min(request.count, self._all) if request.partly else request.count
+        return max(1, min(request.count, self._all)) if request.partly else request.count
 
     def _set_apart(self, count: int) -> None:
         self._wanted += self._free[:count]
