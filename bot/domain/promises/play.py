@@ -260,6 +260,8 @@ class Play(Frees):
         counted, turn = self._offered_to(request) if offered else self._in_line(request)
         if counted is None:
             return self._unknown(request)
+        if request.hindrance is not None:
+            return Promise(None, None, "hindered")
         last, begins = counted[-1], self._begins_at(request)
         soon = max(last.likely, begins)
         likely = self._likely(request, soon)
