@@ -281,23 +281,18 @@ def events(folder: Path, hosts: int, most: float) -> bool:
                 _one_event(site, n, took, floor)
     finally:
         store.close()
-    floor_s = _quartile(took["one row"])
+    floor_s = statistics.median(took["one row"])
     good = True
     for name, each in took.items():
-        quick, slow = _quartile(each), sorted(each)[-2]
-        ratio = quick / floor_s
+        middle, slow = statistics.median(each), sorted(each)[-2]
+        ratio = middle / floor_s
         limit = f" (at most {most:.0f})" if most < math.inf else ""
         rows = "" if name == "one row" else f"   {ratio:.1f} rows{limit}"
         print(
-            f"{FEW:7} in line, {4 * hosts:3} cards: {name:19} {quick * 1e3:6.2f} ms, slowest but one {slow * 1e3:6.2f} ms{rows}"
+            f"{FEW:7} in line, {4 * hosts:3} cards: {name:19} {middle * 1e3:6.2f} ms, slowest but one {slow * 1e3:6.2f} ms{rows}"
         )
         good = good and ratio <= most
     return good
-
-
-def _quartile(took: list[float]) -> float:
-    """The lower quartile: neighbours on the machine only make slower, and the disk is not always as quick."""
-    return sorted(took)[len(took) // 4]
 
 
 def _one_event(site: Site, n: int, took: dict[str, list[float]], floor: Callable[[], float]) -> None:

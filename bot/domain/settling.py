@@ -6,8 +6,9 @@ nobody: who must hear of it is found by those rules.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 from bot.domain import blackouts
 from bot.domain.agreements import in_use, objections, skipped_window, use
@@ -43,7 +44,7 @@ OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
 
 def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy, sight: Sight | None = None) -> None:
     """Bring all open agreements up to date: lost ground, reached purpose, time over, and `when done`."""
-    for agreement in sorted(draft.agreements.values(), key=lambda a: a.number):
+    for agreement in sorted(draft.agreements.values(), key=attrgetter("number")):
         if agreement.state is AgreementState.OPEN:
             word = readings.get(agreement.machine)
             if word is not None and (doubted(word, draft.now) or (sight and word.cards < sight.cards_of(word.machine))):
@@ -52,16 +53,16 @@ def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy, 
 
 
 def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:
-    machine = draft.machines.get(agreement.machine)
+    machine, moves = draft.machines.get(agreement.machine), moves_of(draft, agreement.machine)
     if machine is None:
         step(draft, agreement, On.TAKEN_BACK, why="the machine is no longer registered")
     elif agreement.person != BOT and agreement.person not in machine.owners:
         step(draft, agreement, On.NO_OWNER, why="who gave it is no longer an owner")
     elif agreement.kind is AgreementKind.STANDING:
         _forget(draft, agreement)
-    elif in_use(draft, agreement):
+    elif moves and in_use(draft, agreement):
         return  # the power cycle goes by the window that it fixed
-    elif _drop(draft, agreement):
+    elif _drop(draft, agreement, moves):
         return
     elif _purpose_reached(draft, agreement):
         use(draft, agreement, "the card works")
@@ -91,7 +92,7 @@ def drop_lost(draft: Draft, label: str | None = None) -> None:
     found = agreements_for(draft, label) if label is not None else _written_about(draft)
     for agreement in sorted(found, key=lambda a: a.number):
         if agreement.state is AgreementState.OPEN and agreement.label and not in_use(draft, agreement):
-            _drop(draft, agreement)
+            _drop(draft, agreement, moves_of(draft, agreement.machine))
 
 
 def _written_about(draft: Draft) -> Collection[Agreement]:
@@ -104,10 +105,9 @@ def _written_about(draft: Draft) -> Collection[Agreement]:
     return {a.number: a for a in found}.values()
 
 
-def _drop(draft: Draft, agreement: Agreement) -> bool:
-    """Whether a power cycle, or the loss of what it was for, has ended an agreement just now."""
-    mine = [m.state for m in moves_of(draft, agreement.machine) if m.agreement == agreement.number]
-    if MoveState.DONE in mine:
+def _drop(draft: Draft, agreement: Agreement, moves: Iterable[Move]) -> bool:
+    """Whether a power cycle, or the loss of what it was for, has ended an agreement just now. ``moves``: of its machine."""
+    if any(m.agreement == agreement.number and m.state is MoveState.DONE for m in moves):
         use(draft, agreement, "its power cycle is done")
     elif lost := _ground_lost(draft, agreement):
         step(draft, agreement, On.QUEUED_AGAIN, why=lost)
