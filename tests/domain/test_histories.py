@@ -415,10 +415,13 @@ class History:
         again = [x for x in world.books.leases.values() if x.state in (LeaseState.RESERVED, LeaseState.ACTIVE)]
         for lease in again:  # in line again, forced to give back early, and its turn came
             world.do(lambda d, x=lease: leases.release(d, d.leases[x.label], None, x.person))
-            if lease.state is LeaseState.ACTIVE:
-                vm = next(v for v in world.vms.values() if v.uuid == lease.machine)
+        # A second restart: what was just released works, and a part may have been put in by hand since, which nobody can tell from a lent one.
+        back = [x for x in world.books.leases.values() if x.state is LeaseState.RETURNING]
+        for uuid in {x.machine for x in back}:
+            vm = next(v for v in world.vms.values() if v.uuid == uuid)
+            if vm.exists:
                 world.agree(self.owner(vm), vm.name, "now hard")
-        if any(lease.state is LeaseState.ACTIVE for lease in again):
+        if back:
             world.pass_time(timedelta(hours=1), timedelta(minutes=1))
         still = [x for x in world.books.leases.values() if x.state in OPEN_LEASE and not self.taken_elsewhere(x)]
         assert not still, world.describe()

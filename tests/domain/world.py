@@ -686,7 +686,7 @@ class World:
         return lease
 
     def card(self, slot: str) -> Card:
-        return self.books.cards[slot]
+        return self.books.card(slot)
 
     def lease(self, label: str | int) -> Lease:
         return self.books.leases.get(str(label)) or self.past[str(label)]
