@@ -22,14 +22,12 @@ card that is lost, and those ahead who pass, say nothing or sleep when it is the
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from bot.domain import blackouts, hours, windows
-from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import ROUND, Free, Frees, by_time
 from bot.domain.model import (
@@ -49,71 +47,13 @@ from bot.domain.model import (
 from bot.domain.near import host_of, near
 from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
-from bot.domain.promises.likely import Likely
+from bot.domain.promises.lines import Line
 from bot.domain.promises.promise import Promise
-from bot.domain.promises.worst import Back, Worst
+from bot.domain.promises.worst import Back
 from bot.domain.queue import line
-from bot.domain.rules import Rule
-from bot.domain.shelves import WAITING
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
 from bot.domain.waiting import Passing
-
-
-def promise(
-    books: Books | Draft,
-    request: Request,
-    now: datetime,
-    policy: Policy,
-    zone_of: Callable[[PersonId], str],
-    sight: Sight | None = None,
-) -> Promise:
-    """Play the line forward to a request.
-
-    :param sight: the last look, if there is one: a device that somebody put on a machine without a lease is not counted on, and it is known
-        what the next round would give
-    """
-    return Play(books, now, policy, zone_of, sight, careful=True).promise(request)
-
-
-class Promises(Mapping[int, Promise]):
-    """The promises of everybody in line, by number of the request; each is made when it is asked for.
-
-    The books are looked at then, so they must not change meanwhile: give it frozen ones. At the level `watch` nobody restarts anything
-    by the clock, so there are none.
-    """
-
-    def __init__(
-        self,
-        books: Books | Draft,
-        now: datetime,
-        policy: Policy,
-        zone_of: Callable[[PersonId], str],
-        sight: Sight | None = None,
-    ) -> None:
-        """See :func:`promise`."""
-        self._books, self._play = books, Play(books, now, policy, zone_of, sight, careful=True)
-        self._made: dict[int, Promise] = {}
-        self._watches = policy.level == "watch"
-
-    def __getitem__(self, number: int) -> Promise:
-        """Raises KeyError for what does not wait, and for all at the level `watch`."""
-        if self._watches:
-            raise KeyError(number)
-        if number not in self._made:
-            request = self._books.requests[number]
-            if request.state not in WAITING:
-                raise KeyError(number)
-            self._made[number] = self._play.promise(request)
-        return self._made[number]
-
-    def __iter__(self) -> Iterator[int]:
-        """In the order of the line."""
-        return (request.number for request in (() if self._watches else line(self._books)))
-
-    def __len__(self) -> int:
-        """How many wait."""
-        return 0 if self._watches else len(line(self._books))
 
 
 class _People(Mapping[PersonId, Person]):
@@ -130,90 +70,6 @@ class _People(Mapping[PersonId, Person]):
 
     def __len__(self) -> int:
         return 0
-
-
-class _Line:
-    """The line of one kind on a host, as far as it was played. Each walk serves one after the other, and keeps for each what it found."""
-
-    def __init__(self, play: Play, like: Request) -> None:
-        """``like``: any one of it."""
-        self._play, self._like = play, like
-        self._queued = [
-            r for r in line(play.there(like.machine)) if r.kind == like.kind and r.state is RequestState.QUEUED
-        ]
-        self._shares = _Shares(play, like, self._queued)
-        self._likely: dict[int, list[Free] | None] = {}
-        self._worst: dict[int, datetime | None] = {}
-        rests = {r.number for r in self._queued if r.rest is not None and play.careful}
-        self._worst_walk = _walk_worst(play, self._queued, like, self.floats | rests)
-
-    @property
-    def floats(self) -> Set[int]:
-        """Who may be over a share of the pool when it is their turn."""
-        return self._shares.floats
-
-    @cached_property
-    def _likely_walk(self) -> Iterator[tuple[int, list[Free] | None]]:
-        coming = self._play.next_round(self._like.machine)
-        waits = [r for r in self._queued if r.number not in coming.given]
-        waits.sort(key=lambda r: r.number in self._shares.over)
-        return _walk_likely(self._play, waits, self._play.frees_of(self._like, coming.frees))
-
-    def likely(self, number: int) -> list[Free] | None:
-        """What a request counts on, by time; None: there is too little."""
-        while number not in self._likely:
-            found, counted = next(self._likely_walk)
-            self._likely[found] = counted
-        return self._likely[number]
-
-    def worst(self, number: int) -> datetime | None:
-        """When it is its turn at worst; None: there is too little."""
-        while number not in self._worst:
-            found, turn = next(self._worst_walk)
-            self._worst[found] = turn
-        return self._worst[number]
-
-
-def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterator[tuple[int, list[Free] | None]]:
-    state = Likely(frees, free)
-    for request in waits:
-        yield request.number, state.counted(request)
-        if request.rest is None:
-            state.serve(request)
-
-
-def _walk_worst(
-    play: Play, waits: list[Request], like: Request, floats: Set[int]
-) -> Iterator[tuple[int, datetime | None]]:
-    state = Worst(play, play.worst_of_line(like), play.zones)
-    for request in waits:
-        yield request.number, state.turn(request)
-        if request.number in floats:
-            state.float(request)
-        else:
-            state.serve(request)
-
-
-class _Shares:
-    """Who of a line is over a share of the pool: now, or maybe when it is their turn."""
-
-    def __init__(self, play: Play, like: Request, queued: list[Request]) -> None:
-        self.over: set[int] = set()  # now, and others wait
-        self.floats: set[int] = set()  # maybe
-        caps = Caps(play.sheet, play.policy, like.kind, like.machine)
-        mine, teams = Counter[PersonId](), Counter[str]()
-        for request in queued:
-            share, needs = caps.share(request), 1 if request.partly else request.count
-            team = teams[request.team] if request.team else 0
-            if request.terms.spare:  # of what is spare nobody has a share
-                share = replace(share, most=0)
-            over = share.over(needs)
-            if (Rule.CAP in over and caps.others(request)) or (Rule.TEAM_CAP in over and caps.other_teams(request)):
-                self.over.add(request.number)
-            if replace(share, has=share.has + mine[request.person], team_has=share.team_has + team).over(needs):
-                self.floats.add(request.number)
-            mine[request.person] += request.count
-            teams[request.team] += request.count
 
 
 @dataclass(frozen=True)
@@ -246,16 +102,16 @@ class Play(Frees):
         sight: Sight | None,
         careful: bool = False,
     ) -> None:
-        """See :func:`promise` and ``Frees``. ``careful``: for what is told: who rests now may come back at the worst moment. Else it is taken to be in
+        """See ``Frees``. ``careful``: for what is told: who rests now may come back at the worst moment. Else it is taken to be in
         line all the while, which is never later: so what was told is not moved by a rest as such, but by what comes of it."""
         super().__init__(books, now, policy, zone_of, sight)
         self.careful = careful
-        self._lines: dict[tuple[str, str], _Line] = {}  # by kind, and host
+        self._lines: dict[tuple[str, str], Line] = {}  # by kind, and host
         self._near: dict[str, Places] = {}  # what concerns each host
         self._nexts: dict[str, _Next] = {}  # what the next round gives there
 
     def promise(self, request: Request) -> Promise:
-        """See :func:`promise`."""
+        """What is said of a request in line now."""
         offered = request.state is RequestState.OFFERED
         counted, turn = self._offered_to(request) if offered else self._in_line(request)
         if counted is None:
@@ -373,11 +229,11 @@ class Play(Frees):
         """Of all who have something."""
         return frozenset(self.zone_of(person) for person in {x.person for x in self.books.leases.values()})
 
-    def line_of(self, request: Request) -> _Line:
+    def line_of(self, request: Request) -> Line:
         """The line in which a request waits."""
         key = request.kind, host_of(self.books, request.machine)
         if key not in self._lines:
-            self._lines[key] = _Line(self, request)
+            self._lines[key] = Line(self, request)
         return self._lines[key]
 
     def there(self, machine: MachineId) -> Places:
