@@ -128,9 +128,10 @@ class Frees:
             return max(has, keeps.back_by), True
         if lease is not None:
             return self.back(lease.terms.length, self.starts(max(has, lease.since)), lease.person), False
-        if request is None or request.offer is None:
+        if request is None:
             return has, False
-        return self.back(request.terms.length, self.starts(max(has, request.offer.accept_by)), request.person), False
+        by = request.offer.accept_by if request.offer is not None else has
+        return self.back(request.terms.length, self.starts(max(has, by)), request.person), False
 
     def _after(self, free: Free, label: str) -> Free:
         """Somebody is next for the slot: it has it from when it is free."""
@@ -234,7 +235,8 @@ class Frees:
         due, sure = self.out(lease.machine, max(end, self.now), lease.label), keeps is not None
         if keeps is not None:
             due = min(due, self._certain(lease.machine, max(end, self.now), lease.person, keeps))
-        found = Free(due, self.worst_of(lease), slot, cause, lease.person, lease.end, due, sure)
+        worst = self.worst_of(lease, given_way=cause == "spare")
+        found = Free(due, worst, slot, cause, lease.person, lease.end, due, sure)
         if cause != "own_end" or lease.active_since is None:
             return found
         lately = self.lately(lease.kind)
@@ -248,15 +250,17 @@ class Frees:
             return found
         return Free(taken, max(taken, found.latest), slot, "quiet", "", taken, due, sure)
 
-    def worst_of(self, lease: Lease) -> datetime:
-        """When an active lease is back at worst: extended once, then work runs on, then silence, and the night that the terms give."""
+    def worst_of(self, lease: Lease, given_way: bool = False) -> datetime:
+        """When an active lease is back at worst: extended once, then work runs on, then silence, and the night that the terms give.
+
+        :param given_way: of what is spare: its time is over since somebody else waits
+        """
         p, end, zone = self.policy, lease.end or self.now, self.zone_of(lease.person)
         if (keeps := self._keeps_to(lease)) is not None:
             return max(self.now, keeps.back_by)
         longer = end + (timedelta(0) if lease.extended else p.extend_waiting)
-        if lease.wanted_since is not None and set(self._given_way(lease)) == set(lease.slots):
-            # Work is waited for since then; or since its end, if that comes first.
-            longer = end if end <= lease.wanted_since + p.running_work else min(longer, lease.wanted_since)
+        if given_way:
+            longer = min(end, lease.wanted_since or self.now + ROUND)
         # Over its time for long, it returns with the next round.
         return max(self.night(self.quiet(longer), zone), self.night(self.now + ROUND + p.stuck_return, zone))
 

@@ -75,7 +75,7 @@ class Numbers:
 
     def promised(self) -> dict[int, datetime | None]:
         """The latest turn of each one that does not float."""
-        worst, found = Worst(Plain(), [(at, False) for at in self.devices]), {}
+        worst, found = Worst(Plain(), [(at, False, "", "") for at in self.devices]), {}
         for request in self.line:
             found[request.number] = worst.turn(request) if request.number not in self.floats else None
             (worst.float if request.number in self.floats else worst.serve)(request)

@@ -49,7 +49,7 @@ def ending(draft: Draft, ctx: Round, lease: Lease) -> None:
             once = f"{lease.label}:{due.isoformat()}"
             draft.tell(News(NewsKind.OVER_TIME, lease.person, once=once, lease=lease))
         return
-    _goes_back(draft, ctx, lease, due, TIME_OVER, len(lease.slots))
+    _goes_back(draft, ctx, lease, min(due, lease.wanted_since or due), TIME_OVER, len(lease.slots))
 
 
 def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
@@ -132,7 +132,8 @@ def _in_turn(draft: Draft, ctx: Round, lease: Lease) -> Iterator[tuple[Lease, in
     over = [x for x in _working(draft, lease) if x.end is not None and (x.end <= draft.now or x.terms.spare)]
 
     def turn(x: Lease) -> tuple[bool, bool, float, str]:
-        ended = x.end is not None and x.end <= draft.now
+        # What was spare, and was to go back before its time was over, goes back first then, too.
+        ended = x.end is not None and x.end <= draft.now and x.wanted_since is None
         at = x.end if ended and x.end is not None else x.since
         return works(draft, ctx, x), ended, at.timestamp() * (1 if ended else -1), x.label
 

@@ -50,7 +50,7 @@ from bot.domain.policy import Policy
 from bot.domain.promises.lines import Line
 from bot.domain.promises.promise import Promise
 from bot.domain.promises.worst import Back
-from bot.domain.queue import line
+from bot.domain.queue import line, shortage
 from bot.domain.sight import Sight
 from bot.domain.slots import Places, card_name, has_kind, kind_of, open_of, rivals
 from bot.domain.waiting import Passing
@@ -77,6 +77,7 @@ class _NextFor:
     """Somebody who is next for devices that others have still."""
 
     label: str  # of the lease, or of what is offered
+    person: PersonId  # whose that is
     since: datetime  # since when
     lacks: int  # devices that are to come
     has: int  # devices that are there
@@ -261,18 +262,32 @@ class Play(Frees):
             for label in sorted({self.nexts[s] for s in slots if s in self.nexts})
             if (x := self._next_for(label)) is not None
         ]
-        if not nexts or len({card_name(s) for s in slots}) < len(slots):
-            return [(f.latest, f.sure) for f in self.frees_of(like, self)]
+        if len({card_name(s) for s in slots}) < len(slots):
+            return [(f.latest, f.sure, "", f.who) for f in self.frees_of(like, self)]
         labels = {x.label for x in nexts}
-        base = (self.held(s) for s in slots if self.takes.get(s) not in labels)
-        free = sorted((f.latest, f.sure) for f in base if f is not None)
+        base = [f for s in slots if self.takes.get(s) not in labels and (f := self.held(s)) is not None]
+        if not base and not nexts:
+            return [(f.latest, f.sure, "", f.who) for f in self.frees_of(like, self)]
+        free = sorted(self._in_turn(like, base))
         for one in sorted(nexts, key=lambda x: (x.since, x.label)):
             taken = free[: one.lacks]
             del free[: one.lacks]
-            back = self.back_of(one.label, max((at for at, _ in taken), default=self.now))
+            at, sure = self.back_of(one.label, max((device[0] for device in taken), default=self.now))
+            own = any(who == one.person and not known for _, known, _, who in taken)
             for _ in range(one.has + len(taken)):
-                insort(free, back)
+                insort(free, (at, sure, one.label if own else "", one.person))
         return free
+
+    def _in_turn(self, like: Request, base: list[Free]) -> Iterator[Back]:
+        """When each device is back. Of what is over its time, or spare, only so much goes back as is wanted: those first that do nothing, which are
+        back soonest, then what is spare, then whoever is over their time for longest. So where more than enough is, nobody is sure to have what is
+        over its time before what is spare."""
+        over = [f for f in base if f.cause in ("over_time", "spare") and not f.sure]
+        spare = [f.latest for f in over if f.cause == "spare"]
+        many = bool(spare) and len(over) > shortage(self.sheet, like.kind, like.machine)
+        for f in base:
+            late = many and f.cause == "over_time" and not f.sure
+            yield (max(f.latest, *spare) if late else f.latest), f.sure, "", f.who
 
     def _next_for(self, label: str) -> _NextFor | None:
         """Who is next for devices: a lease, or somebody to whom they are offered."""
@@ -283,7 +298,8 @@ class Play(Frees):
         since = (
             lease.since if lease is not None else request.offer.made if request is not None and request.offer else None
         )
-        return _NextFor(label, since, lacks, has) if since is not None else None
+        person = lease.person if lease is not None else request.person if request is not None else ""
+        return _NextFor(label, person, since, lacks, has) if since is not None else None
 
     def _other_size(self, there: Places, kind: str, frees: Frees) -> list[Free]:
         """Of vGPU cards that are all booked in other sizes: the parts that are lent now; a card is free for this size with its last one."""

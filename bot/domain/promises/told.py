@@ -180,11 +180,13 @@ def _reserved(draft: Draft, play: Play, lease: Lease, said: Promised) -> _After 
 
 
 def _own_word(draft: Draft, request: Request, since: datetime) -> bool:
-    """Whether its own person moved it: named another time for the restart since then, or said no to one, or has longer what they have."""
+    """Whether its own person moved it: named another time for the restart since then, or said no to one, has longer what they have, or has more."""
     mine = (x for x in leases_to(draft, request.person) if x.kind == request.kind and x.state in OPEN_LEASE)
     longer = any(x.changed >= since and meet(draft, x.machine, request.machine) for x in mine)
+    others = (r for r in line_of(draft, request) if r.person == request.person and r.number != request.number)
+    more = any(r.offer is not None and r.offer.made >= since for r in others)
     named = _named_since(draft, request.machine, str(request.number), since)
-    return longer or bool(named) or _said_no(draft, request.machine, request.person, since)
+    return longer or more or bool(named) or _said_no(draft, request.machine, request.person, since)
 
 
 def _named_since(draft: Draft, machine: MachineId, label: str, since: datetime) -> list[Agreement]:

@@ -16,8 +16,9 @@ from bot.domain.model import Request
 MOST_FLOAT = 3
 """If all is wanted by more who float than so many, no latest time is promised to those behind: it would be weeks away."""
 
-Back = tuple[datetime, bool]
-"""When a device is free at worst, and whether it is whoever waits: else only if somebody waits until then."""
+Back = tuple[datetime, bool, str, str]
+"""When a device is free at worst; whether it is whoever waits, else only if somebody else than its holder waits until then; who has it before that of
+all who waited for a card of their own alone (a label), whose time begins when that comes, "" nobody; and whose it is, "" nobody's."""
 
 
 class Worst:
@@ -50,12 +51,19 @@ class Worst:
         """The devices that a request takes, and when it has them all. Until the time of a booking nobody gives anything back for it: so what is not free
         by itself is taken then, by the terms."""
         begins, frees = self.earliest(request), self._frees
-        if begins == frees.now:
+        if request.start is None or request.start <= frees.now:
             return free[count - 1][0], free[:count]
-        stuck = begins + ROUND + frees.policy.stuck_return
+        stuck = request.start + ROUND + frees.policy.stuck_return
         night = max([begins, *(frees.night(stuck, zone) for zone in self._zones)])
-        found = sorted((at if sure else max(at, night), at, sure) for at, sure in free)[:count]
-        return max(begins, found[-1][0]), [(at, sure) for _, at, sure in found]
+        found = sorted((self._by_then(device, night), device) for device in free)[:count]
+        return max(begins, found[-1][0]), [device for _, device in found]
+
+    def _by_then(self, device: Back, night: datetime) -> datetime:
+        """When a device is there for a booking before whose time nobody waits: what would come back for somebody is taken in that night."""
+        at, sure, after, _ = device
+        if sure:
+            return at
+        return max(at, self._frees.back_of(after, night)[0] if after else night)
 
     def serve(self, request: Request) -> None:
         """It takes what it wants at its turn, and has it for as long as it may. Until then nobody behind is given anything; but what is over for
@@ -72,7 +80,8 @@ class Worst:
             self._wanted = []
         at, taken = self._counted(request, self._free, count)
         turn = max(self._from, at)
-        back = self._back(request, turn), False
+        own = any(who == request.person and not sure for _, sure, _, who in taken)
+        back = self._back(request, turn), False, str(request.number) if own else "", request.person
         for device in taken:
             self._free.remove(device)
             insort(self._free, back)
@@ -117,7 +126,7 @@ class Worst:
         """Too little is left for a request that is next: what there is when all who float were served before it, each at the last moment, so one
         after the other."""
         begins = map(self.earliest, (request, *self._floats))
-        at = max([self._from, *begins, *(free for free, _ in (*self._free[-1:], *self._wanted))])
+        at = max([self._from, *begins, *(device[0] for device in (*self._free[-1:], *self._wanted))])
         for other in self._floats:
             at = self._back(other, at)
-        return [(at, False)] * self._all, at
+        return [(at, False, "", "")] * self._all, at
