@@ -312,7 +312,8 @@ class Store(Archive, Protocol):
         ...
 
     def tidy(self, now: datetime) -> bool:
-        """Throw away posts that are long out (their ``once`` is kept). Returns whether all is done; else ask again."""
+        """Sum minutes up, and throw away what is old, a small piece of it (the ``once`` of posts is kept). Returns whether all is done; else
+        ask again."""
         ...
 
     def pending(self) -> int:
@@ -351,7 +352,7 @@ class Store(Archive, Protocol):
         ...
 
     def hours(self, machine: MachineId, since: datetime) -> list[Hour]:
-        """Hourly sums of the devices of a machine, oldest first; minutes are kept for 7 days, hours for longer."""
+        """Hourly sums of the devices of a machine, as far as minutes are in them, oldest first; minutes are kept for 7 days, hours for longer."""
         ...
 
     def order(self, machine: MachineId, order: str, now: datetime) -> None:

@@ -46,8 +46,12 @@ DRY_EVERY = timedelta(minutes=10)
 DRY_AGAIN = timedelta(seconds=30)
 """The same for one in whose way something stood: it may be gone."""
 
-TIDY_EVERY = timedelta(days=1)
-"""Between two tidyings of the store, of the bot's clock."""
+TIDY_EVERY = timedelta(minutes=10)
+"""Between two tidyings of the store, of the bot's clock: what guests said since is not in the sums of hours yet."""
+
+PIECES = 5
+"""Of one round, so that whoever wants to write waits for one of them at most: with a thousand minutes in each, ten thousand devices are kept
+up with."""
 
 WEEKLY_S = 5.0
 """Real seconds between two looks at whether the weekly post is due."""
@@ -143,10 +147,10 @@ class Rounds:
         return BEAT_MOVING if soon else BEAT
 
     def _tidy(self, now: datetime) -> None:
-        """Once a day, in small pieces."""
+        """Now and then, in small pieces."""
         if self._tidied is not None and timedelta() <= now - self._tidied < TIDY_EVERY:
             return
-        if self._store.tidy(now):
+        if any(self._store.tidy(now) for _ in range(PIECES)):
             self._tidied = now
 
     def _hindered(self) -> str:

@@ -99,7 +99,7 @@ def test_recent_minutes_stay(store: SqlStore) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_lost_between_minutes_and_hours(store: SqlStore, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Whatever is summed when, in whatever pieces: minutes and hours together are what was told, to the millisecond."""
+    """Whatever is summed when, in whatever pieces: the sums are what was told, to the millisecond, and those of each hour never change by it."""
     rng = random.Random(seed)
     told: Counter[str] = Counter()
     at = NOW - 9 * DAY
@@ -114,20 +114,37 @@ def test_nothing_is_lost_between_minutes_and_hours(store: SqlStore, monkeypatch:
         store.take_reading(said(seq, at, *devices, interval_s=length))
         if rng.random() < 0.1:
             monkeypatch.setattr(tidy, "AT_ONCE", rng.choice([1, 7, 100]))
+            before = hours(store)
             for _ in range(rng.randrange(3)):
                 store.tidy(at + rng.choice([DAY, 7.1 * DAY]))
-            assert kept(store) == told
+            assert hours(store) == before
+            assert told == Counter(
+                measured=sum(round(x.measured_s * 1000) for x in before),
+                busy=sum(round(x.busy_s * 1000) for x in before),
+            )
+    before = hours(store)
     tidied(store, at + 8 * DAY)
     assert store.minutes(0) == []
-    assert kept(store) == told
+    assert hours(store) == before
 
 
-def kept(store: SqlStore) -> Counter[str]:
-    hours, rows = store.hours(M1, NOW - 100 * DAY), store.minutes(0)
-    return Counter(
-        measured=sum(round((x.measured_s or 0) * 1000) for x in [*hours, *rows]),
-        busy=sum(round((x.busy_s or 0) * 1000) for x in [*hours, *rows]),
-    )
+def hours(store: SqlStore) -> list[Hour]:
+    """What a report is made of."""
+    return list(store.between(NOW - 100 * DAY, NOW + 100 * DAY).hours)
+
+
+def test_minutes_that_stay_are_in_the_hours_once(store: SqlStore) -> None:
+    """So that a report of this week need not read those of a week."""
+    for n in range(90):
+        store.take_reading(said(n + 1, NOW + (n + 1) * MIN, card()))
+        if n in (20, 60):
+            tidied(store, NOW + n * MIN)
+    assert [h.measured_s for h in store.hours(M1, NOW)] == [3600.0, 60.0], "those behind are in none yet"
+    assert len(store.minutes(0)) == 90
+    assert [h.measured_s for h in hours(store)] == [3600.0, 1800.0]
+    tidied(store, NOW + 90 * MIN)
+    tidied(store, NOW + 90 * MIN)
+    assert len(store.minutes(0)) == 90 and store.hours(M1, NOW) == hours(store), "of one device"
 
 
 def test_in_small_pieces(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -348,15 +348,24 @@ def test_gone_while_posting_is_no_reason_to_stop(quiet: House) -> None:
     assert quiet.voice.said_to("U1ADA") == ["hello"]
 
 
-def test_the_outbox_is_tidied_up_once_a_day(quiet: House) -> None:
+def test_the_outbox_is_tidied_up_each_ten_minutes(quiet: House) -> None:
     write(quiet, "U2BOB", "old")
     drain(quiet)
     asked: list[object] = []
     tidy = quiet.store.tidy
     quiet.store.tidy = lambda now: (asked.append(now), tidy(now))[1]  # type: ignore[method-assign, func-returns-value]
-    for hours, times in ((0, 1), (1, 1), (24, 2), (24 * 31, 3)):
-        quiet.clock.forward(hours=hours)
+    for minutes, times in ((0, 1), (5, 1), (5, 2), (60 * 24 * 31, 3)):
+        quiet.clock.forward(minutes=minutes)
         quiet.rounds.round()
         assert len(asked) == times
     with quiet.store._gate.reading() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM outbox WHERE body LIKE '%old%'").scalar_one() == 0
+
+
+def test_much_that_is_to_be_tidied_up_is_no_long_round(quiet: House) -> None:
+    """Some pieces a round, and the next ones in the next."""
+    asked: list[object] = []
+    quiet.store.tidy = lambda now: (asked.append(now), len(asked) == 12)[1]  # type: ignore[method-assign, func-returns-value]
+    for times in (5, 10, 12, 12):
+        quiet.rounds.round()
+        assert len(asked) == times

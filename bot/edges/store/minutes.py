@@ -1,7 +1,8 @@
 """What guests said of each device: the minutes, and the hours that they become.
 
-Called by the store: ``add`` when a reading is taken, ``fold`` by the daily tidying. A minute is numbered in the order of arrival (writers take
-turns), which is also the order in which the rules read it. It must not judge what is told.
+Called by the store: ``add`` when a reading is taken, ``fold`` by the tidying. A minute is numbered in the order of arrival (writers take
+turns), which is also the order in which the rules read it, and in which hours take it in: up to which number they did stands beside them. So
+sums need only the hours, and the few minutes behind that number. It must not judge what is told.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from bot.domain.model import MachineId, Reading
 from bot.edges.store import pen
 from bot.edges.store.codec import MICRO, as_line, reader, writer
 from bot.edges.store.errors import Unreadable
-from bot.edges.store.tables import HourRow, MinuteRow, table
+from bot.edges.store.tables import HourRow, MinuteRow, WordRow, table
 
-MINUTE, HOUR = table(MinuteRow), table(HourRow)
+MINUTE, HOUR, WORD = table(MinuteRow), table(HourRow), table(WordRow)
+
+SUMMED = "summed"
+"""The word that says up to which number minutes are in the hours; without it none is."""
 
 MINUTES_KEPT = timedelta(days=7)
 """Minutes stay for that long: people ask what was measured."""
@@ -35,11 +39,10 @@ HOURS_KEPT = timedelta(days=400)
 """Hours stay for that long: a year is compared with the one before."""
 
 AHEAD = timedelta(days=1)
-"""Minutes that lie so far ahead were stamped by a clock that was wrong; they are summed at once, so that those behind them are not kept for
-as long."""
+"""Minutes that lie so far ahead were stamped by a clock that was wrong; they go at once, so that those behind them are not kept for as long."""
 
 AT_ONCE = 5000
-"""Minutes in memory at once when those of a week are summed up."""
+"""Minutes in memory at once when those are summed up that are in no hour yet."""
 
 AN_HOUR = timedelta(hours=1)
 
@@ -84,7 +87,7 @@ def read(connection: Connection, after: int, limit: int) -> list[Minute]:
 
 
 def hours(connection: Connection, machine: MachineId, since: datetime) -> list[Hour]:
-    """The kept hours of a machine's devices, oldest first."""
+    """The hours of a machine's devices as far as minutes are in them, oldest first."""
     query = select(HOUR).where(HOUR.c.machine == machine, HOUR.c.start >= since).order_by(HOUR.c.start, HOUR.c.uuid)
     return [
         _hour(row.machine, row.uuid, row.start, Sum(row.measured_ms, row.busy_ms, row.top, row.energy_mj, row.mem_mb))
@@ -98,14 +101,14 @@ def _hour(machine: MachineId, uuid: str, start: datetime, one: Sum) -> Hour:
 
 
 def between(connection: Connection, since: datetime, until: datetime) -> list[Hour]:
-    """The hours of all devices from the one in which ``since`` lies: those that are kept, and what minutes say that are not hours yet."""
+    """The hours of all devices from the one in which ``since`` lies, with what those minutes say that are in none yet."""
     first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     inside = and_(HOUR.c.start >= first, HOUR.c.start < until)
     found: dict[Key, _Adding] = defaultdict(_Adding)
     for row in connection.execute(select(HOUR).where(inside)):
         part = Sum(row.measured_ms, row.busy_ms, row.top, row.energy_mj, row.mem_mb)
         found[row.machine, row.uuid, row.start].add(part)
-    recent = select(MINUTE.c.id, MINUTE.c.machine, MINUTE.c.at, MINUTE.c.body).where(MINUTE.c.at >= first)
+    recent = ROWS.where(MINUTE.c.id > _summed(connection))
     with connection.execute(recent.execution_options(yield_per=AT_ONCE)) as rows:
         for key, part in sums(rows).items():
             if first <= key[2] < until:
@@ -131,18 +134,38 @@ Key = tuple[MachineId, str, datetime]
 """Machine, device, and the hour's start."""
 
 
+ROWS = select(MINUTE.c.id, MINUTE.c.machine, MINUTE.c.at, MINUTE.c.body)
+"""Minutes as ``sums`` reads them."""
+
+
 def fold(connection: Connection, now: datetime, at_once: int) -> int:
-    """Sum up old minutes, the first ``at_once`` of them, in a writing transaction. Returns how many went."""
-    query = select(MINUTE.c.id, MINUTE.c.machine, MINUTE.c.at, MINUTE.c.body).order_by(MINUTE.c.id).limit(at_once)
-    # by number, so that no index of the times is needed; the first one that stays ends it
-    old = list(
-        takewhile(lambda row: not now - MINUTES_KEPT <= row.at <= now + AHEAD, connection.execute(query).fetchall())
-    )
-    if old:
-        found = sums(old)
-        rows = [{"machine": m, "uuid": u, "start": at, **asdict(sum)} for (m, u, at), sum in found.items()]
+    """The next ``at_once`` minutes become hours, and so many that did and are old go, in a writing transaction. Returns how many of either."""
+    return max(_sum_up(connection, at_once), _forget(connection, now, at_once))
+
+
+def _summed(connection: Connection) -> int:
+    """Up to which number minutes are in the hours."""
+    return int(connection.execute(select(WORD.c.value).where(WORD.c.name == SUMMED)).scalar() or 0)
+
+
+def _sum_up(connection: Connection, at_once: int) -> int:
+    new = connection.execute(
+        ROWS.where(MINUTE.c.id > _summed(connection)).order_by(MINUTE.c.id).limit(at_once)
+    ).fetchall()
+    if new:
+        rows = [{"machine": m, "uuid": u, "start": at, **asdict(sum)} for (m, u, at), sum in sums(new).items()]
         if rows:
             connection.execute(_adding(connection.dialect.name), rows)
+        pen.put(connection, WORD, [{"name": SUMMED, "value": str(new[-1].id)}])
+    return len(new)
+
+
+def _forget(connection: Connection, now: datetime, at_once: int) -> int:
+    """By number, so that no index of the times is needed; the first one that stays ends it."""
+    first = select(MINUTE.c.id, MINUTE.c.at).where(MINUTE.c.id <= _summed(connection)).order_by(MINUTE.c.id)
+    rows = connection.execute(first.limit(at_once)).fetchall()
+    old = list(takewhile(lambda row: not now - MINUTES_KEPT <= row.at <= now + AHEAD, rows))
+    if old:
         connection.execute(delete(MINUTE).where(MINUTE.c.id.between(old[0].id, old[-1].id)))
     return len(old)
 

@@ -270,7 +270,7 @@ class SqlStore:
             outbox.forget_standing(connection, to, key)
 
     def tidy(self, now: datetime) -> bool:
-        """Throw away what is old, a small piece at a time. Returns whether all is done; else there may be more."""
+        """Sum minutes up and throw away what is old, a small piece at a time. Returns whether all is done; else there may be more."""
         with self._writing() as (connection, _):
             return tidying.tidy(connection, now)
 

@@ -194,7 +194,7 @@ class CounterRow(Row, table=True):
 
 
 class WordRow(Row, table=True):
-    """A word that the bot keeps: ``paused``."""
+    """A word that the bot keeps: ``paused``; ``summed``, up to which number minutes are in the hours."""
 
     __tablename__ = "word"
     name: str = Field(primary_key=True)
@@ -344,7 +344,7 @@ class MinuteRow(Row, table=True):
 
 
 class HourRow(Row, table=True):
-    """The sums of a device over an hour, kept when its minutes are gone. Milliseconds, so that sums are exact in any order."""
+    """The sums of a device over an hour, as far as its minutes are in it. Milliseconds, so that sums are exact in any order."""
 
     __tablename__ = "hour"
     machine: str = Field(primary_key=True)

@@ -1,5 +1,5 @@
-"""What is thrown away: messages that are long out, and where they stand; minutes, which become hours, and old hours. Called by the store, once a
-day of the bot's clock, in small pieces.
+"""What is summed up, and what is thrown away: minutes become hours; messages that are long out, and where they stand, old minutes and old hours
+go. Called by the store, each ten minutes of the bot's clock, in small pieces.
 
 What is kept for ever, because it is the record or cannot grow: the ledger, requests, leases, moves and agreements, cards, machines and
 people; and the keys of notices that are told once (`said`, a line each), for their conditions may come again after any time.
