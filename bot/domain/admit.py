@@ -27,6 +27,8 @@ def length(draft: Draft, wanted: Wanted, policy: Policy, old: Request | None = N
     :raises TooLong: longer than a limit allows
     """
     start = wanted.start or (old.start if old is not None else None)
+    if old is not None and wanted.length == old.terms.length and not _sooner(start, old.start):
+        return  # as it was admitted: a limit that came later takes nothing back
     begins = max(draft.now, start or draft.now)
     until = wanted.length.until
     takes = wanted.length.lasting or (until - begins if until is not None else timedelta(0))
@@ -36,6 +38,11 @@ def length(draft: Draft, wanted: Wanted, policy: Policy, old: Request | None = N
     if takes > limit:
         words = limit_words(limit)
         raise TooLong(limit=f"{words}{when}", text=limit_words(takes), instead=f"for {words}")
+
+
+def _sooner(start: datetime | None, was: datetime | None) -> bool:
+    """Whether a booking would begin sooner than it does, and so be longer."""
+    return was is not None and (start is None or start < was)
 
 
 def words(draft: Draft, person: Person, wanted: Wanted, policy: Policy, old: Request | None = None) -> None:
@@ -74,7 +81,8 @@ def _times(draft: Draft, person: Person, wanted: Wanted, policy: Policy, old: Re
 
     if wanted.start is not None and wanted.start <= draft.now:
         raise NotThen(word="from", why="that is not ahead", instead=f"from {shown(draft.now + policy.now_within)}")
-    if wanted.start is not None and wanted.start > draft.now + policy.book_ahead:
+    booked = old.start if old is not None else None  # however far ahead: a limit that came later takes nothing back
+    if wanted.start is not None and wanted.start > max(draft.now + policy.book_ahead, booked or draft.now):
         limit = limit_words(policy.book_ahead)
         latest = shown((draft.now + policy.book_ahead).replace(minute=0, second=0, microsecond=0))
         raise NotThen(word="from", why=f"at most {limit} ahead can be booked", instead=f"from {latest}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -260,3 +261,31 @@ def test_a_team_of_the_settings_is_found_by_user_name(tmp_path: Path) -> None:
     assert house.books.requests[2].team == "vision"
     assert "team" not in text_of(house.say("carol", "request 1"))
     house.close()
+
+
+# ---- limits that were lowered meanwhile ---------------------------------------------------------------------------
+
+
+def limit(house: House, **numbers: object) -> None:
+    """The settings are changed, and the bot is started anew."""
+    house.policy = replace(house.policy, **numbers)  # type: ignore[arg-type]
+    house.restart("run-2")
+
+
+def test_what_was_booked_farther_ahead_than_now_allowed_stays_and_can_be_said_again(house: House) -> None:
+    assert house.say("bob", "request 1 from sat 28 mar 14:00").ok
+    limit(house, book_ahead=timedelta(days=3))
+    house.round()
+    reply = house.say("bob", "request 1 from sat 28 mar 14:00 partly")
+    assert reply.ok and only(house).partly and only(house).start == utc(28, 13), text_of(reply)
+    assert house.say("bob", "request from fri 27 mar 14:00").ok, "nearer than it was"
+    assert "at most 3 days ahead can be booked" in text_of(refused(house, "request from sat 28 mar 14:00"))
+
+
+def test_what_was_asked_for_longer_than_now_allowed_stays_and_can_be_said_again(house: House) -> None:
+    house.lend("vm-python", *ALL)
+    assert house.say("bob", "request 1 for 6d").ok
+    limit(house, longest=timedelta(days=2), longest_in_all=timedelta(days=4))
+    reply = house.say("bob", "request 1 for 6d partly")
+    assert reply.ok and house.books.requests[2].partly, text_of(reply)
+    assert "the limit is 4 days" in text_of(refused(house, "request 1 for 7d"))
