@@ -59,6 +59,15 @@ def begin_at(agreement: Agreement, window: Window, now: datetime, usual: timedel
     return blackouts.first(policy, max(now, window.start), usual, begin_by(agreement, window, usual, policy))
 
 
+def held_back(agreement: Agreement, window: Window, now: datetime, usual: timedelta, policy: Policy) -> bool:
+    """Whether nothing but blackouts of the site keeps a restart from beginning in a window from now on."""
+    free = replace(policy, blackout=())
+    return (
+        begin_at(agreement, window, now, usual, policy) is None
+        and begin_at(agreement, window, now, usual, free) is not None
+    )
+
+
 def open_window(
     agreements: Iterable[Agreement], machine: MachineId, now: datetime, usual: timedelta, policy: Policy
 ) -> tuple[Agreement, Window] | None:

@@ -28,7 +28,7 @@ from bot.domain.model import (
     Request,
     RequestState,
 )
-from bot.domain.occurrences import begin_at, now_window, usual
+from bot.domain.occurrences import begin_at, held_back, now_window, usual
 from bot.domain.policy import Policy
 from bot.domain.shelves import agreements_for, agreements_of, moves_of
 from bot.domain.sight import Sight
@@ -37,6 +37,9 @@ from bot.domain.spoken import lasting_words
 
 NO_ROOM = "too little of it is left for a restart"
 """Why a time is used up before it is over."""
+
+NO_BEGIN = "the site lets no restart begin in the rest of it"
+"""The same, where a blackout takes what is left."""
 
 OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
 """Leases that are over."""
@@ -71,7 +74,10 @@ def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, pol
     elif agreement.window is not None and agreement.window.end <= draft.now and not _waits_for_device(draft, agreement):
         use(draft, agreement, "its time is over")
     elif _no_longer_fits(draft, agreement, policy):
-        use(draft, agreement, NO_ROOM)
+        held = agreement.window is not None and held_back(
+            agreement, agreement.window, draft.now, usual(machine, policy), policy
+        )
+        use(draft, agreement, NO_BEGIN if held else NO_ROOM)
 
 
 def _no_longer_fits(draft: Draft, agreement: Agreement, policy: Policy) -> bool:

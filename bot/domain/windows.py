@@ -23,6 +23,7 @@ from bot.domain.agreements import (
 from bot.domain.occurrences import (
     begin_at,
     begin_by,
+    held_back,
     next_beginning,
     next_night,
     next_window,
@@ -44,6 +45,7 @@ __all__ = [
     "begin_by",
     "drop_lost",
     "firm_night",
+    "held_back",
     "next_beginning",
     "next_night",
     "next_window",

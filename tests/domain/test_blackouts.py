@@ -184,3 +184,21 @@ def test_an_offer_names_the_time_after_the_blackout_at_which_its_card_is_there()
     world.round()
     offer = world.req(number).offer
     assert offer is not None and offer.free_at == at(19)
+
+
+# ---- named in the settings after a time was agreed ---------------------------------------------------------------------------
+
+
+def test_a_blackout_over_a_time_that_was_agreed_is_said_to_be_one() -> None:
+    world = world_with()
+    world.give("vm-python", ("T4-1",))
+    world.release("ada", "1")
+    agreed = world.agree("ada", "vm-python", "at 16:00")
+    assert agreed is not None
+    world.pass_time(5 * MIN, MIN)
+    world.policy = replace(world.policy, blackout=(Blackout("x", window=Window(at(9), at(9) + 60 * HOUR)),))
+    world.pass_time(5 * MIN, MIN)
+    said = world.told(NewsKind.ASK_WINDOW, "ada")[-1].reason
+    assert said == "this site lets no restart begin in the time that was agreed; nothing was switched off"
+    used = [x.why for x in world.lines if x.what == "agreement.used"]
+    assert used == ["the site lets no restart begin in the rest of it"]

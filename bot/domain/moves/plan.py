@@ -513,9 +513,11 @@ def _why_unused(draft: Draft, ctx: Context, machine: Machine, move: Move, agreem
     """Why no restart was begun in a time, in words."""
     off = any(m.off_at is not None and m.was_on and m.off_at >= agreement.made for m in moves_of(draft, machine.uuid))
     why = "the time that was agreed went by unused"
-    if agreement.window is not None and draft.now < agreement.window.end:
-        takes = lasting_words(windows.usual(machine, ctx.policy))
-        why = f"too little is left of the time that was agreed, for it usually takes {takes}"
+    takes, window = windows.usual(machine, ctx.policy), agreement.window
+    if window is not None and draft.now < window.end:
+        why = f"too little is left of the time that was agreed, for it usually takes {lasting_words(takes)}"
+        if windows.held_back(agreement, window, draft.now, takes, ctx.policy):
+            why = "this site lets no restart begin in the time that was agreed"
     way = f"; in the way was: {'; '.join(move.blockers)}" if move.blockers else ""
     return why + way + ("" if off else "; nothing was switched off")
 
