@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from bot.domain import leases
+from bot.domain import leases, promises
 from bot.domain.errors import NotPossible, Unclear
 from bot.domain.grammar import Bare, Heard, RefKind, split_because
 from bot.domain.model import LeaseState, Length
@@ -29,7 +29,7 @@ TAKES = Takes(length=True, refs=frozenset({RefKind.LABEL, RefKind.CARD}))
 
 
 def run(ctx: Context) -> Reply:
-    """A new end, within the limits."""
+    """A new end, within the limits; who likely waits longer by it is named, and told."""
     said, reason = split_because(ctx.text)
     plain = f"{_BY.sub(' ', said)} because {reason}" if reason else _BY.sub(" ", said)
     heard = _longer(replace(ctx, text=plain).hear(Bare.LENGTH))
@@ -42,8 +42,11 @@ def run(ctx: Context) -> Reply:
             why, works = f"you have no card yet; #{waits[0].number} waits for one", "request until fri 18:00"
             raise NotPossible(what="extend", why=why, works=f"{works} says until when you want it")
         raise NotPossible(what="extend", why="you have no card", works="request 1")
+    was = promises.likely_of_others(ctx.draft, lease, ctx.scene().promises)
     longer = leases.extend(ctx.draft, lease, heard.length or Length(), ctx.person, ctx.policy, ctx.zone_of)
-    return words.extended(ctx.scene(), longer, lease.end)
+    scene = ctx.scene()
+    delayed = promises.tell_delayed(ctx.draft, longer, was, scene.promises)
+    return words.extended(scene, longer, lease.end, delayed)
 
 
 _MORE = frozenset({"more", "another", "longer", "it"})

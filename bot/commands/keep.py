@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.domain import idle, leases
+from bot.domain import idle, leases, promises
 from bot.domain.errors import NotPossible
 from bot.domain.grammar import Bare, Heard, RefKind
 from bot.domain.model import Lease, LeaseState
@@ -67,11 +67,13 @@ def _choices(ctx: Context) -> list[Lease]:
 
 
 def _take_back(ctx: Context, lease: Lease, heard: Heard) -> Reply:
+    was = promises.likely_of_others(ctx.draft, lease, ctx.scene().promises)
     longer = heard.length is not None and leases.is_later(ctx.draft, lease, heard.length, ctx.person, ctx.policy)
     lease = leases.keep(ctx.draft, lease, ctx.person.id, ctx.policy, ctx.zone_of, longer=longer)
     if heard.length is not None and longer:
         lease = leases.extend(ctx.draft, lease, heard.length, ctx.person, ctx.policy, ctx.zone_of)
-    return words.kept(ctx.scene(), lease, ctx.person.id)
+    scene = ctx.scene()
+    return words.kept(scene, lease, ctx.person.id, promises.tell_delayed(ctx.draft, lease, was, scene.promises))
 
 
 def _snooze(ctx: Context, heard: Heard) -> Reply:

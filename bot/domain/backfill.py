@@ -83,6 +83,12 @@ class Waiting:
         """
         self._next.append((number, count, earliest, back))
 
+    def shadow(self, number: int) -> Shadow | None:
+        """What one who waits counts on; None: there is less than that, for it or for one before it."""
+        while (found := next((s for s in self.shadows if s.number == number), None)) is None and self._made():
+            pass
+        return found
+
     def way(self, count: int, back: datetime) -> Way:
         """Who is passed if so many devices are given now that are surely back then."""
         counted: list[tuple[Shadow, int]] = []

@@ -29,7 +29,7 @@ class NewsKind(StrEnum):
     STILL_WANTED = "still_wanted"  # second silence in a row
     LEFT_LINE = "left_line"  # withdrawn after long silence (`reason`)
     WORK_RUNS = "work_runs"  # to a waiter: the card's time is over, but work of `who` runs; waited for until `until`
-    WAIT_MOVED = "wait_moved"  # to a waiter: the latest time that they were told (`until`) does not hold (`reason`: of promises.MOVED): an edit
+    WAIT_MOVED = "wait_moved"  # to a waiter: the times that they were told (`until` the latest, `likely`) do not hold (`reason`: of promises.MOVED): an edit
     LEASED = "leased"  # its turn, a window is known: reserved
     ASK_WINDOW = "ask_window"  # when may the machine restart? (to take a card, or to give it back)
     ASK_OVER = "ask_over"  # a question is answered, or over: an edit of its message
@@ -131,6 +131,7 @@ class News:
     machine: Machine | None = None
     slots: tuple[SlotId, ...] = ()
     until: datetime | None = None  # the time that matters
+    likely: datetime | None = None  # WAIT_MOVED: the likely time that they were told
     who: PersonId = ""  # the other person in it
     reason: str = ""  # a cause, in plain words
     said: str = ""  # what somebody said with it, raw text

@@ -48,6 +48,8 @@ class Verdict:
     ] = ()  # LENT: who has what it could have, the first to come back first; else HOURS: who goes first
     most: int = 0  # CAP, TEAM_CAP: how many it may have while others wait
     has: int = 0  # CAP, TEAM_CAP: how many they have
+    expected: datetime | None = None  # of several: when all are due to be there for it, by which who goes past is back
+    over: int = 0  # of several: devices that it has no use for then, which others may have for longer
     fact: str = ""  # no rule would help: why, in words ("vm-r is a template")
 
 

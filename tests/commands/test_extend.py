@@ -21,6 +21,35 @@ def test_the_second_time_while_somebody_waits(house: House) -> None:
     assert house.say("ada", "extend 1h").ok, "nobody waits any more"
 
 
+def test_who_likely_waits_longer_by_it_is_named_and_told(house: House) -> None:
+    lent(house)
+    house.say("bob", "request 1")
+    told = house.books.requests[2].promised
+    house.round()
+    assert told is not None and not any("is likely longer" in text for text in house.voice.said_to("U2BOB"))
+    reply = text_of(house.say("ada", "extend until 18:30"))
+    assert "U2BOB was told likely by 16 17:10, and now waits until about 16 18:10; I tell them." in reply
+    house.round()
+    (moved,) = [text for text in house.voice.said_to("U2BOB") if "is likely longer" in text]
+    assert moved.startswith(
+        "Your wait for 1 T4 is likely longer than I said.\nLikely by 16 18:10 instead of 16 17:10, at the latest "
+    )
+    assert " as before: U1ADA has T4-1, T4-2, T4-3 and T4-4 for longer now.\nYou keep your place." in moved
+    now = house.books.requests[2].promised
+    assert now is not None and (now.latest, now.likely == told.likely) == (told.latest, False), "the latest holds"
+    assert "because somebody wants theirs for longer: likely by 16 18:10" in text_of(house.say("bob", "history #2"))
+    house.round()
+    assert len([text for text in house.voice.said_to("U2BOB") if "is likely longer" in text]) == 1
+
+
+def test_who_keeps_what_was_given_back_reads_whom_it_costs_time(house: House) -> None:
+    lent(house)
+    house.say("ada", "release T4-1 now")
+    house.say("bob", "request 1 spare")  # to whom no latest time is promised
+    reply = text_of(house.say("ada", "keep T4-1"))
+    assert "U2BOB was told likely by" in reply and "; I tell them." in reply, reply
+
+
 def test_too_long_offers_what_works(house: House) -> None:
     lent(house)
     house.say("bob", "request 1")

@@ -37,7 +37,8 @@ def test_fewer_than_asked_for_are_named_with_how_many_were(house: House) -> None
     house.say("carol", "request 2 partly")
     house.round()
     assert "1 T4 is free for you" in told(house, "U3CAROL")
-    assert "You wanted 2 T4, or fewer: 1 is there, and that is all of it." in told(house, "U3CAROL")
+    fewer = "You wanted 2 T4, or fewer: 1 is there, because U2BOB has the others. That is all of #2: the rest is not waited for."
+    assert fewer in told(house, "U3CAROL")
 
 
 def test_behind_others_who_takes_fewer_reads_how_many_are_left(house: House) -> None:
@@ -54,6 +55,10 @@ def test_of_a_booking_before_its_time_the_share_is_not_told_and_in_a_list_it_is_
     house.forward(minutes=3)
     why = text_of(house.say("bob", "why"))
     assert "You booked it for" in why and "nobody has more than" not in why
+    for who, line in (("bob", "mine"), ("ada", "queue"), ("ada", "status")):
+        shown = next(x for x in text_of(house.say(who, line)).splitlines() if "booked from" in x)
+        assert "more than a person's" not in shown, "whether it binds is known only when its time comes"
+    assert "is known only when its time comes" in why, "nor is the latest time"
 
 
 @pytest.fixture

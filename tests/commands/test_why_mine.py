@@ -83,9 +83,10 @@ def test_who_would_not_be_back_in_time_reads_the_rule_the_people_the_times_and_w
     behind_carol(house)
     reply = house.say("ada", "why")
     line = text_of(reply).splitlines()[1]
-    assert line.startswith("A T4 is free, but U3CAROL's request for 2 starts 17 17:")
+    assert line.startswith("A T4 is free, but U3CAROL's turn for 2 is expected 17 17:25 (the cards work by 17 17:40)")
+    assert "Nothing else counts" not in text_of(reply)
     assert (
-        " and yours (5 days) would surely be back only 22 05:00. In time would be: /gpu request on vm-python for "
+        ", and yours (5 days) would surely be back only 22 05:00. In time would be: /gpu request on vm-python for "
         in line
     )
     assert reply.buttons[0].label.startswith("Only for ") and reply.buttons[0].says in line

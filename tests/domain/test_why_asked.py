@@ -55,6 +55,29 @@ def test_what_would_be_back_in_time_is_given_when_it_is_asked_for_and_an_hour_mo
     assert not waiting(world, number) and world.lease(number).state is LeaseState.RESERVED
 
 
+def test_until_when_others_may_use_what_is_gathered_is_what_they_are_told_themselves() -> None:
+    world = behind_two()
+    first, behind = sorted(n for n, r in world.books.requests.items() if r.state is RequestState.QUEUED)
+    found, past = asked(world).verdict(first), asked(world).verdict(behind)
+    assert found.expected is not None and (found.expected, found.over) == (past.start, 0)
+    assert past.expected is None, "it gathers nothing"
+
+
+def test_what_is_gathered_is_known_also_while_all_is_lent_and_what_will_be_over() -> None:
+    world = World()
+    lease = world.give("vm-r", ("T4-1", "T4-2", "T4-3"), "until tomorrow 18:00")
+    world.give("vm-python-2", ("T4-4",), "5d")
+    first = world.request("carol", "vm-train", 2, "any time today").number
+    second = world.request("ada", "vm-python", 2, "any time today", "3d").number
+    world.round()
+    assert lease.end is not None
+    one, two = asked(world).verdict(first), asked(world).verdict(second)
+    assert one.expected is not None and one.expected >= lease.end and one.over == 1
+    assert two.expected is not None and two.expected > one.expected, (
+        "it counts on what is left, and on what carol gives back"
+    )
+
+
 def test_fewer_are_given_when_fewer_will_do() -> None:
     world = World()
     world.give("vm-r", ("T4-1", "T4-2"), "3d")

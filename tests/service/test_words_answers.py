@@ -242,7 +242,9 @@ def test_why_gives_now_no_hours_while_the_card_is_not_there() -> None:
 def test_why_says_who_asked_earlier_and_nothing_else_counts() -> None:
     mine = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - timedelta(hours=1))
     said = w.text(words.why(w.scene(w.request(), mine, *BUSY), w.CAROL, mine))
-    assert said.startswith("You are second in line: bob asked today 12:40, you today 13:40. Nothing else counts here.")
+    assert said.startswith(
+        "You are second in line: bob asked today 12:40, you today 13:40. Nothing else counts for the order."
+    )
 
 
 def test_why_of_somebody_else_speaks_of_them() -> None:

@@ -69,7 +69,7 @@ def test_there_is_a_sentence_for_every_rule() -> None:
                 w.request(asked=w.NOW), FOUR, *LENT[:3], rules=of(Rule.PASSING), passed=13, start=THURSDAY, back=THURSDAY + w.H,
                 free=1, instead=Instead(lasting=20 * w.H),
             ),
-            "A T4 is free, but carol's request for 4 starts Thu 14:40 and yours (until 18:00 of the next working day) would surely "
+            "A T4 is free, but carol's turn for 4 is due Thu 14:40, likely sooner, and yours (until 18:00 of the next working day) would surely "
             "be back only Thu 15:40. In time would be: /gpu request on vm-r for 20h.",
             "request on vm-r for 20h",
         ),
@@ -201,6 +201,43 @@ def test_whoever_goes_past_others_reads_until_when_with_the_offer_the_turn_and_b
     assert "goes past" not in w.text(alone), "nobody waits any more"
 
 
+@pytest.mark.parametrize(
+    ("by", "facts", "says"),
+    [
+        (w.CAROL, {}, "Until your 4 T4 are together, only those go past who are surely back before; an urgent request comes before yours."),
+        (
+            w.CAROL, {"expected": w.NOW + w.H},
+            "Until your 4 T4 are together (expected today 15:40, the cards work by today 23:10), only those go past who are surely back by then; an urgent request comes before yours.",
+        ),
+        (
+            w.BOB, {"expected": w.NOW + w.H, "over": 1},
+            "Until carol's 4 T4 are together (expected today 15:40, the cards work by today 23:10), only those go past who are surely back by then or take the 1 that is over; "
+            "an urgent request comes before it.",
+        ),
+    ],
+)  # fmt: skip
+def test_who_gathers_several_reads_who_may_go_past_until_when(by: object, facts: dict[str, object], says: str) -> None:
+    reader = by.id  # type: ignore[attr-defined]
+    assert says in w.text(said(FOUR, *LENT, rules=of(Rule.LENT), by=reader, **facts)).splitlines()  # type: ignore[arg-type]
+    assert "only those" not in w.text(
+        said(replace(FOUR, start=THURSDAY), *LENT, rules=of(Rule.BOOKED), by=reader, **facts)
+    )  # type: ignore[arg-type]
+    urgent = replace(FOUR, shifts=(Shift(ShiftWhy.URGENT, -24 * w.H),))
+    assert "an urgent request" not in w.text(said(urgent, *LENT, rules=of(Rule.LENT), by=reader, **facts))  # type: ignore[arg-type]
+
+
+def test_what_is_due_later_than_it_is_likely_is_not_called_expected() -> None:
+    text = w.text(said(FOUR, *LENT, rules=of(Rule.LENT), by=w.CAROL.id, expected=w.NOW + 20 * w.H))
+    assert (
+        "Likely by today 23:10" in text and "together (due tomorrow 10:40, likely sooner), only those go past" in text
+    )
+
+
+def test_more_than_the_order_counts_where_a_rule_is_in_the_way() -> None:
+    for rule in (Rule.CAP, Rule.PASSING, Rule.HOURS):
+        assert "Nothing else counts" not in w.text(said(w.request(asked=w.NOW), FOUR, rules=of(rule), free=1))
+
+
 def test_why_the_place_is_what_it_is_term_by_term_also_of_those_before() -> None:
     urgent = w.request(13, w.CAROL, w.TRAIN, asked=w.NOW - w.H, shifts=(Shift(ShiftWhy.URGENT, -24 * w.H),))
     used = w.request(shifts=(Shift(ShiftWhy.USE, 3 * w.H, "3 h"),))
@@ -210,4 +247,4 @@ def test_why_the_place_is_what_it_is_term_by_term_also_of_those_before() -> None
     )
     assert "\nThe place is that of somebody who asked today 15:40.\n" in text
     assert "\ncarol's #13: urgent, 24 h earlier" in text and "Nothing else counts" not in text
-    assert "Nothing else counts here." in w.text(said(w.request(asked=w.NOW), FOUR, rules=of(Rule.LENT)))
+    assert "Nothing else counts for the order." in w.text(said(w.request(asked=w.NOW), FOUR, rules=of(Rule.LENT)))

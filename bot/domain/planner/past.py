@@ -43,6 +43,10 @@ class Past:
         """Whether anybody has to wait so far."""
         return self._line is not None
 
+    def knows(self, number: int) -> bool:
+        """Whether somebody was found to have to wait."""
+        return number in self._waiting
+
     def wait(self, request: Request, earliest: datetime) -> None:
         """Somebody has to wait: from now on they are counted with."""
         if self._line is None:
@@ -67,6 +71,11 @@ class Past:
         """What one who waits counts on; None: there is less than that."""
         shadows = self._line.shadows if self._line is not None else ()
         return next((s for s in shadows if s.number == number), None)
+
+    def counts_on(self, number: int) -> Shadow | None:
+        """The same, also if nobody has asked to go past it yet. On a copy of the books, when all else was asked: what is made now knows nothing of
+        those who go past later."""
+        return self._line.shadow(number) if self._line is not None else None
 
     def go(self, count: int, its: Stay) -> None:
         """Somebody is given so many devices."""

@@ -6,11 +6,13 @@ answer now keeps the place while the next is asked. ``decide`` calls it once a r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from bot.domain import hours
+from bot.domain.backfill import Shadow
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
 from bot.domain.lifecycle import On, step
@@ -124,6 +126,19 @@ class Turns:
             return self._left_for_hours(judged.lot, request, judged.given) or judged.given
         finally:
             self._off = kept
+
+    def shadow(self, request: Request, before: Iterable[Request]) -> Shadow | None:
+        """What one who has to wait counts on: when all it wants is there. The last thing to be asked of these turns.
+
+        :param before: those of its line who are before it, in order; who is over their share, or rests, is not counted with
+        """
+        lot = self._lot(host_of(self._draft, request.machine), request)
+        for one in (*before, request):
+            left, now = self.left.get(one.number), self._draft.requests[one.number]
+            mine = one.kind == request.kind and now.state is RequestState.QUEUED and now.rest is None
+            if mine and (left is None or left.rule not in (Rule.CAP, Rule.TEAM_CAP)) and not lot.past.knows(one.number):
+                lot.past.wait(one, self._booked(one) or self._draft.now)
+        return lot.past.counts_on(request.number)
 
     def _goes_before(self, request: Request) -> bool:
         """Whether one who is asked about goes before this one, who is given nothing then, and counts only as long as it has to wait."""

@@ -12,6 +12,7 @@ from bot.domain.frees import Frees
 from bot.domain.model import Books, PersonId, Request, RequestState, Turn
 from bot.domain.near import near
 from bot.domain.planner.giving import Given, Left
+from bot.domain.planner.past import needs
 from bot.domain.planner.spots import People
 from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
@@ -62,7 +63,7 @@ def verdict(draft: Draft, sight: Sight, people: People, policy: Policy, number: 
         if less is None:
             break
         rules = less
-    return trial.told(replace(found, rules=rules))
+    return trial.counting(trial.told(replace(found, rules=rules)))
 
 
 @dataclass
@@ -138,6 +139,15 @@ class _Trial:
         for rule in sorted(found.rules):
             found = self._fact_of(rule, found)
         return found
+
+    def counting(self, found: Verdict) -> Verdict:
+        """With what one who gathers several counts on. The last thing to be asked: see ``Turns.shadow``."""
+        if needs(self.request) == 1:
+            return found
+        turns, _ = self.before(frozenset())
+        before = (r for r in self._line if r.place_key < self.request.place_key)
+        waits = turns.shadow(self.request, before)
+        return replace(found, expected=waits.start, over=waits.over) if waits is not None else found
 
     def _free(self, off: frozenset[Rule]) -> int:
         """How many devices are there for it."""

@@ -8,6 +8,7 @@ turn comes outside their working hours (else the next one may go first).
 
 from bot.domain.promises.asked import Promises, promise
 from bot.domain.promises.bound import Bound
+from bot.domain.promises.delayed import Delayed, likely_of_others, tell_delayed
 from bot.domain.promises.promise import CAUSES, OPEN, Promise, likely_by, shown
 from bot.domain.promises.scores import Score, score, score_words
 from bot.domain.promises.told import MOVED, STILL_UNTIL, settle, tell
@@ -18,14 +19,17 @@ __all__ = [
     "OPEN",
     "STILL_UNTIL",
     "Bound",
+    "Delayed",
     "Promise",
     "Promises",
     "Score",
     "likely_by",
+    "likely_of_others",
     "promise",
     "score",
     "score_words",
     "settle",
     "shown",
     "tell",
+    "tell_delayed",
 ]

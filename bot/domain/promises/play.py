@@ -121,7 +121,7 @@ class Play(Frees):
             return Promise(None, None, "hindered")
         last, begins = counted[-1], self._begins_at(request)
         soon = max(last.likely, begins)
-        likely = self._likely(request, soon)
+        likely, restart, waits = self._likely(request, soon)
         why = "" if offered else self._open(request) or ("ahead" if turn is None else "")
         booked = begins > max(self.now, last.likely)
         cause = "booked" if booked else last.cause
@@ -135,6 +135,9 @@ class Play(Frees):
             why,
             self.lately(request.kind) if cause == "early" else None,
             self.next_round(request.machine).given.get(request.number),
+            restart,
+            waits and not booked,
+            self._out_in(last) if not booked else 0,
         )
 
     def latest(self, request: Request) -> datetime | None:
@@ -353,15 +356,28 @@ class Play(Frees):
 
     # ---- its own restart
 
-    def _likely(self, request: Request, free: datetime) -> datetime:
-        """A free device is put on in the machine's next agreed restart, or at once when its person is asked."""
+    def _likely(self, request: Request, free: datetime) -> tuple[datetime, int, bool]:
+        """A free device is put on in the machine's next agreed restart, or at once when its person is asked. Then the agreement of that restart, 0 none;
+        and whether it begins later than the device is there and was announced."""
         usual = self.usual(request.machine)
         mine = [a for a in self._for(request) if not a.now and not a.when_done]
         found = self.next_window(mine, request.machine, free)
         later = found is not None and not self._asks_at_once(request)
         announced = max(free, self.now) + self.policy.last_call
         begins = max(announced, found[1].start) if found is not None and later else free
-        return (blackouts.first(self.policy, begins, usual) or begins) + usual
+        at = (blackouts.first(self.policy, begins, usual) or begins) + usual
+        return at, found[0].number if found is not None and later else 0, later and begins > announced
+
+    def _out_in(self, free: Free) -> int:
+        """The agreed time in which a device comes out of its holder's machine, if that is later than its end would have it; 0 none."""
+        lease = self.books.leases.get(self.takes.get(free.slot, ""))
+        if free.cause != "own_end" or lease is None or free.at is None:
+            return 0
+        mine, end = [a for a in self.agreed(lease.machine, lease.label) if not a.now], max(free.at, self.now)
+        found = self.next_window(mine, lease.machine, end)
+        if found is None or not end + self.policy.last_call < found[1].start <= free.likely:
+            return 0
+        return found[0].number
 
     def _asks_at_once(self, request: Request) -> bool:
         """Whether a "now" or "when done" of it may come sooner than a window by the clock."""

@@ -28,6 +28,9 @@ class Promise:
     open: str = ""  # why there is no latest time although there is a likely one: a word of OPEN; "" there is
     early: Early | None = None  # of "early": how the last loans went
     passing: Passing | None = None  # what it keeps to, if it goes past others now
+    restart: int = 0  # the agreed time by the clock in which its machine likely restarts for it: an agreement; 0: at once, or it is asked
+    waits: bool = False  # its devices are likely there before that time
+    out: int = 0  # what decides it comes out in that agreed time of its holder's machine, later than its end alone would have it; 0: at once
 
     @property
     def past(self) -> int:

@@ -1,7 +1,7 @@
 """What people were told of their waiting time: written down, told anew when it does not hold any more, and scored once it came.
 
 Called by commands when they answer (``tell``), and by ``decide`` once a round (``settle``). What was told stands in ``Request.promised`` exactly as it
-was read. It is told anew only if the latest time moves, and that happens by what no play foresees: each is named (``MOVED``).
+was read. It is told anew if the latest time moves, and that happens by what no play foresees: each is named (``MOVED``).
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ MOVED = {
     "own": "a card of their own did not come back",
     "away": "for a while nothing could be done: the bot or vCenter was away, or it was paused",
     "lease": "somebody has a card for longer than could be foreseen",
+    "longer": "somebody wants theirs for longer",
 }
-"""What moves a latest time that was told."""
+"""What moves a waiting time that was told: the latest one; by ``longer`` the likely one alone (``delayed``)."""
 
 STILL_UNTIL = "still_until"
 """A number of the books: when nothing could be done for long (paused, watching, the bot or vCenter away), until when that was, in Unix seconds."""
@@ -79,7 +80,7 @@ def tell(draft: Draft, request: Request, promise: Promise | None) -> Request:
         return request
     request = replace(request, promised=Promised(draft.now, likely, latest, promise.cause))
     draft.put(request)
-    draft.log(BOT, "request.promised", f"#{request.number}", _words(likely, latest, promise.cause))
+    draft.log(BOT, "request.promised", f"#{request.number}", promised_words(likely, latest, promise.cause))
     return request
 
 
@@ -283,16 +284,16 @@ def _write(draft: Draft, request: Request, after: _After) -> None:
         draft.log(BOT, "request.promise_over", f"#{request.number}", why)
         return
     new = after.promised
-    why = f"{_words(new.likely, new.latest, new.because)}; {after.why or 'by their own word'}"
+    why = f"{promised_words(new.likely, new.latest, new.because)}; {after.why or 'by their own word'}"
     draft.log(BOT, "request.promised", f"#{request.number}", why)
     if after.why:
         news = News(
             NewsKind.WAIT_MOVED, request.person, key=f"wait:{request.number}", request=request, reason=after.why
         )
-        draft.tell(replace(news, who=after.who, slots=after.slots, until=old.latest))
+        draft.tell(replace(news, who=after.who, slots=after.slots, until=old.latest, likely=old.likely))
 
 
-def _words(likely: datetime | None, latest: datetime | None, cause: str) -> str:
+def promised_words(likely: datetime | None, latest: datetime | None, cause: str) -> str:
     """For the ledger, in UTC: ``likely 2026-12-01 17:30, latest 2026-12-07 09:12 (own_end)``."""
     shown = [f"{name} {at:%Y-%m-%d %H:%M}" for name, at in (("likely", likely), ("latest", latest)) if at is not None]
     return f"{', '.join(shown) or 'not known'} ({cause})"

@@ -59,7 +59,7 @@ from bot.service.words.news_line import offer_buttons
 from bot.service.words.order import ahead, moved_line, wishes_lines
 from bot.service.words.passing import passing_line
 from bot.service.words.shares import lent_lines
-from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
+from bot.service.words.waits import far_off, open_line, promise_line, too_early, too_late_line, worst_line
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -86,7 +86,9 @@ def requested(scene: Scene, request: Request) -> Reply:
     ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
         _asked_head(scene, request, machine, promise),
-        promise_line(promise, request.person, place(scene.books, request), request.count if request.partly else 0),
+        promise_line(
+            promise, request.person, place(scene.books, request), request.count if request.partly else 0, scene.books
+        ),
         worst_line(promise) if far_off(promise, scene.now) else None,
         open_line(promise, request),
         _fewer_now_line(scene, request),
@@ -308,7 +310,7 @@ def _asks(
             " ",
             agreed_when(scene, agreed, promise, str(request.number)),
             ". ",
-            _too_early(agreed, promise) or _before(agreed, promise),
+            too_early(scene.books, agreed, promise) or _before(agreed, promise),
         )
     if request.ask_first:
         return ln(
@@ -362,13 +364,6 @@ def _beside(scene: Scene, agreed: Agreement, label: str) -> list[Agreement]:
 def _before(agreed: Agreement, promise: Promise | None) -> str:
     late = agreed.now and promise is not None and promise.cause != "free_now"
     return "I say so before, and ask again outside your working hours." if late else "I say so before."
-
-
-def _too_early(agreed: Agreement, promise: Promise | None) -> str:
-    """A named time that is over before a card is likely is no use, and is said to be so."""
-    if agreed.window is None or agreed.now or promise is None or promise.likely is None:
-        return ""
-    return "That is likely too early; then I ask again." if agreed.window.end <= promise.likely else ""
 
 
 def is_off(scene: Scene, request: Request) -> bool:
@@ -496,7 +491,7 @@ def _offer_lost(scene: Scene, request: Request, past: int | None) -> Reply:
         ln("It would not be back in time any more for ", who, ", who is before you. Your place is the old one.")
         if past is not None
         else ln("What was offered was taken out of the pool just now. Your place is the old one."),
-        promise_line(scene.promises.get(request.number), request.person),
+        promise_line(scene.promises.get(request.number), request.person, books=scene.books),
         _agreed_line(scene, request),
         buttons=_waits_buttons(request),
     )
@@ -519,7 +514,7 @@ def _first_again(scene: Scene, request: Request) -> Reply:
     return say(
         first,
         _agreed_line(scene, request),
-        promise_line(promise, request.person),
+        promise_line(promise, request.person, books=scene.books),
         then,
         *hindrances(scene, request.machine, str(request.number)),
         *standing_still(scene),

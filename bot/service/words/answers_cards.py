@@ -9,6 +9,7 @@ from bot.domain.leases import GIVEN_BACK, keep_offered
 from bot.domain.lifecycle import OPEN_LEASE, UNDER_WAY
 from bot.domain.model import Agreement, Lease, LeaseState, MoveState, PersonId, Request
 from bot.domain.outcoming import taken_along
+from bot.domain.promises import Delayed
 from bot.domain.queue import waiters
 from bot.domain.strangers import Bulk
 from bot.service.ports import Button, Code, LineOf, Name, Reply, When
@@ -57,6 +58,7 @@ from bot.service.words.hindrances import hindrances
 from bot.service.words.levels import BY_HAND, i_say_so, next_night, off_when, that_moment
 from bot.service.words.news_line import give_buttons
 from bot.service.words.passing import passes
+from bot.service.words.waits_moved import delayed_lines
 
 HELD = (LeaseState.MOVING, LeaseState.ACTIVE)
 
@@ -332,8 +334,8 @@ def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease])
 # ---- kept, longer ----------------------------------------------------------------------------------------------------
 
 
-def kept(scene: Scene, lease: Lease, person: PersonId = "") -> Reply:
-    """The answer to ``keep``: it does not go back. ``person``: who said it; "" its holder."""
+def kept(scene: Scene, lease: Lease, person: PersonId = "", delayed: Sequence[Delayed] = ()) -> Reply:
+    """The answer to ``keep``: it does not go back. ``person``: who said it; "" its holder; ``delayed``: who likely waits longer by it."""
     n = len(lease.slots)
     return say(
         head(
@@ -343,7 +345,10 @@ def kept(scene: Scene, lease: Lease, person: PersonId = "") -> Reply:
             [" until ", When(lease.end)] if lease.end is not None else None,
             ".",
         ),
-        ln(f"Nobody was promised {it_them(n)}, so {it_they(n)} {'does' if n == 1 else 'do'} not go back."),
+        ln(
+            f"Nobody {'is next for' if delayed else 'was promised'} {it_them(n)}, so {it_they(n)} {'does' if n == 1 else 'do'} not go back."
+        ),
+        *delayed_lines(delayed),
         ln(f"The time was over, though: as soon as somebody asks, {it_is(n)} the first to go back.")
         if lease.over_time
         else None,
@@ -352,8 +357,8 @@ def kept(scene: Scene, lease: Lease, person: PersonId = "") -> Reply:
     )
 
 
-def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
-    """The answer to ``extend``: a new end. ``before``: the end it had."""
+def extended(scene: Scene, lease: Lease, before: datetime | None, delayed: Sequence[Delayed] = ()) -> Reply:
+    """The answer to ``extend``: a new end. ``before``: the end it had; ``delayed``: who likely waits longer by it."""
     longer = (
         f", {span_of(lease.end - before)} longer"
         if lease.end is not None and before is not None and lease.end > before
@@ -370,6 +375,7 @@ def extended(scene: Scene, lease: Lease, before: datetime | None) -> Reply:
         ln(Name(waits.person), " waits: while somebody does, a card is made longer only once.")
         if waits is not None
         else ln(f"Nobody waits for {it_them(len(lease.slots))} just now."),
+        *delayed_lines(delayed),
         ln("I remind you before the end."),
         buttons=(MINE, button(f"Give {it_them(len(lease.slots))} back", f"release {label_ref(lease.label)}")),
     )

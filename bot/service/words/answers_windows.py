@@ -173,7 +173,16 @@ def _too_early(scene: Scene, agreement: Agreement) -> LineOf | None:
     what = (
         f"The {card_s(request.count, request.kind)}" if request is not None and size_words(request.kind) else "A card"
     )
-    return ln(f"{what} is likely only by ", When(promise.likely), ", after that time. Then I ask again.")
+    late: list[Part] = [f"{what} is likely only by ", When(promise.likely), ", after that time."]
+    other = scene.books.agreements.get(promise.restart)
+    if other is not None:
+        return ln(
+            late,
+            f" Then {name_of(scene.books.machines.get(other.machine))} restarts in its other time, ",
+            window_words(other),
+            ".",
+        )
+    return ln(late, " Then I ask again.")
 
 
 def unagreed(scene: Scene, machine: Machine, removed: Sequence[Agreement]) -> Reply:

@@ -627,7 +627,7 @@ def line_lines(
                 Name(request.person),
                 f" · {wanted(request)} for {machine_word(books, request.machine)}",
                 stand_tail(request, now, promises),
-                short_words(books.requests, request, left.get(request.number)),
+                short_words(books.requests, request, left.get(request.number), now),
             )
         )
     if len(waiting) > WAITING_SHOWN:

@@ -168,7 +168,7 @@ def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
                 f" {wanted(request)} for {vm}, asked ",
                 When(request.asked),
                 stand_tail(request, scene.now, scene.promises),
-                short_words(scene.books.requests, request, scene.left.get(request.number)),
+                short_words(scene.books.requests, request, scene.left.get(request.number), scene.now),
             )
         )
     return lines

@@ -24,7 +24,7 @@ from bot.service.words import (
     news_machines,
     news_people,
     news_renumbered,
-    waits,
+    waits_moved,
 )
 from bot.service.words.levels import at_level
 from bot.service.words.telling import Telling
@@ -35,7 +35,7 @@ SENTENCES: dict[NewsKind, Callable[[Telling], Reply]] = {
     NewsKind.STILL_WANTED: news_line.still_wanted,
     NewsKind.LEFT_LINE: news_line.left_line,
     NewsKind.WORK_RUNS: news_line.work_runs,
-    NewsKind.WAIT_MOVED: waits.moved,
+    NewsKind.WAIT_MOVED: waits_moved.moved,
     NewsKind.LEASED: news_line.leased,
     NewsKind.ASK_WINDOW: news_line.ask_window,
     NewsKind.ASK_OVER: news_line.ask_over,

@@ -109,7 +109,7 @@ def offer(t: Telling) -> Reply:
         because(t.item.reason, "There now: "),
         ln("Yours ", until_words(request.terms.length, t.policy), "."),
         passing_line(t.books, request.passing, request.machine, t.policy, t.item.to),
-        fewer_line(request),
+        fewer_line(t.books, request),
         spare_line(request.terms.spare or (request.offer is not None and request.offer.spare), request, request.count),
         ln("Please answer by ", When(by), ". Otherwise the next in line is asked, and you keep your place.")
         if by

@@ -1,6 +1,6 @@
-"""Waiting times for people: likely, at the latest, and the one fact behind them; and that a latest time that was told has moved.
+"""Waiting times for people: likely, at the latest, and the one fact behind them.
 
-Called by the answers, ``why`` and the news. The times are shown exactly as they are written down (``promises.shown``).
+Called by the answers and ``why``. The times are shown exactly as they are written down (``promises.shown``).
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bot.domain.hours import next_working_day_end
-from bot.domain.model import PersonId, Request
+from bot.domain.model import Agreement, Books, PersonId, Request
 from bot.domain.promises import shown
 from bot.domain.spoken import instant_words
-from bot.service.ports import Bold, LineOf, Name, Reply, When
-from bot.service.words.common import Part, Scene, button, command, head, ln, on_machine, say, slots_of, wanted
-from bot.service.words.telling import Telling
+from bot.service.ports import Bold, LineOf, Name, When
+from bot.service.words.common import Part, Scene, command, listed, ln, name_of, on_machine, slots_of, window_words
 
 if TYPE_CHECKING:
     from bot.domain.promises import Promise
@@ -26,11 +25,18 @@ LONG_WAIT = timedelta(days=2)
 """A latest time beyond it comes with its reason."""
 
 
-def promise_line(promise: Promise | None, reader: PersonId, at: int = 1, count: int = 0) -> LineOf | None:
-    """``Likely by …, at the latest …: the fact.`` ``at``: the place in line; ``count``: how many are wanted, if fewer may come; 0 all come."""
+def promise_line(
+    promise: Promise | None, reader: PersonId, at: int = 1, count: int = 0, books: Books | None = None
+) -> LineOf | None:
+    """``Likely by …, at the latest …: the fact.``
+
+    :param at: the place in line
+    :param count: how many are wanted, if fewer may come; 0 all come
+    :param books: to say which agreed time is waited for besides
+    """
     if promise is None:
         return None
-    fact = cause_words(promise, reader)
+    fact: list[Part] = [*cause_words(promise, reader), as_agreed(books, promise)]
     likely, by = shown(promise)
     if likely is None:
         return ln("When it is your turn I do not know, because ", fact, ".")
@@ -48,11 +54,42 @@ def promise_line(promise: Promise | None, reader: PersonId, at: int = 1, count: 
     return ln("Likely by ", When(likely), latest, ": ", fact, ".")
 
 
+def as_agreed(books: Books | None, promise: Promise | None) -> list[Part]:
+    """``; then vm-python restarts as agreed, every day 16:00-17:00``: what else is waited for until the likely time; [] nothing."""
+    if books is None or promise is None:
+        return []
+    own = promise.restart if promise.waits else 0
+    agreed = [a for n in dict.fromkeys((promise.out, own)) if (a := books.agreements.get(n)) is not None]
+    if len({a.machine for a in agreed}) == 1:
+        agreed = agreed[-1:]  # the one restart does both
+    words = [[name_of(books.machines.get(a.machine)), " restarts as agreed, ", window_words(a)] for a in agreed]
+    return ["; then ", listed(words, ", and then ")] if words else []
+
+
+def too_early(books: Books, agreed: Agreement, promise: Promise | None) -> list[Part]:
+    """A named time that is over before a card is likely is no use, and is said to be so, with the time that is used then; [] it may be of use."""
+    if agreed.window is None or agreed.now or promise is None or promise.likely is None:
+        return []
+    if agreed.window.end > promise.likely:
+        return []
+    other = books.agreements.get(promise.restart)
+    if other is None:
+        return ["That is likely too early; then I ask again."]
+    if promise.waits:  # and is named with the likely time
+        return ["That is likely too early; then the other time is used that is agreed."]
+    vm = name_of(books.machines.get(other.machine))
+    return [f"That is likely too early; then {vm} restarts in its other time, ", window_words(other), "."]
+
+
 def open_line(promise: Promise | None, request: Request) -> LineOf | None:
     """Why there is no latest time although there is a likely one."""
     match promise.open if promise is not None else "":
         case "size":
             return ln("At the latest I cannot say: others want the same cards in another size.")
+        case "share" if promise is not None and promise.cause == "booked":
+            return ln(
+                "At the latest I cannot say: whether others who wait then go first is known only when its time comes."
+            )
         case "share":
             return ln("At the latest I cannot say: while others wait, who is within their share goes first.")
         case "spare":
@@ -169,57 +206,3 @@ def _unknown_words(promise: Promise) -> list[Part]:
         case "none":
             return ["I see too few cards that I may lend"]
     return ["I have too little to go by"]
-
-
-# ---- told anew -----------------------------------------------------------------------------------------------------
-
-
-def moved(t: Telling) -> Reply:
-    """The latest time that was told does not hold any more: the new one, the old one, and what moved it."""
-    what = wanted(t.request) if t.request is not None else t.cards
-    if t.public:
-        return say(head(t.holder, "'s wait for ", what, " may be longer than I said."), ln(_moved_by(t), "."))
-    said = t.request.promised if t.request is not None else None
-    old: list[Part] = [" instead of ", When(t.item.until)] if t.item.until is not None else []
-    if said is None or said.likely is None:
-        times: list[Part] = ["When it is your turn I do not know any more: "]
-    elif said.latest is None:
-        times = ["Likely by ", When(said.likely), "; at the latest I cannot say any more: "]
-    else:
-        times = ["Likely by ", When(said.likely), ", at the latest ", When(said.latest), old, ": "]
-    return say(
-        head("Your wait for ", what, " may be longer than I said."),
-        ln(times, _moved_by(t), "."),
-        ln("You keep your place."),
-        buttons=(button("Why?", f"why{t.ref}"), button("Leave the line", f"release{t.ref}")) if t.ref else (),
-    )
-
-
-def _moved_by(t: Telling) -> list[Part]:
-    """What moved it: a word of ``promises.MOVED``."""
-    who: Part = t.other if t.other_known else "somebody"
-    cards: Part = t.cards if t.slots else "one"
-    match t.item.reason:
-        case "urgent":
-            return [who, " asked urgently, and goes first"]
-        case "team":
-            return [who, " goes first: their team has less than its part"]
-        case "again":
-            return [who, " is in line again, at an earlier place"]
-        case "back":
-            return ["what was kept did not come in time"]
-        case "drained":
-            return [who, " took ", cards, " out of the pool"]
-        case "aside":
-            return [cards, f" {'rest' if t.many else 'rests'}"]
-        case "hindered":
-            return [f"nothing can be given to {t.vm} just now"]
-        case "own":
-            return (
-                ["what you have yourself is still out"] if not t.public else ["what they have themselves is still out"]
-            )
-        case "first":
-            return [who, " went first, for somebody earlier in line could not be asked"]
-        case "away":
-            return ["for a while I could do nothing: I or vCenter was away, or I was paused"]
-    return [who, " has theirs for longer than I could foresee"]

@@ -39,8 +39,8 @@ from bot.service.words.common import (
 )
 from bot.service.words.order import moved_words, order_lines
 from bot.service.words.passing import passing_line
-from bot.service.words.waits import far_off, open_line, promise_line, too_late_line, worst_line
-from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line, told_of
+from bot.service.words.waits import far_off, open_line, promise_line, too_early, too_late_line, worst_line
+from bot.service.words.why_rules import Told, instead_button, rule_lines, times_line, told_of, turn_words
 
 
 def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
@@ -57,7 +57,7 @@ def in_line(scene: Scene, reader: PersonId, request: Request) -> Reply:
     machine, promise = scene.books.machines.get(request.machine), scene.promises.get(request.number)
     told = told_of(scene, request, reader)
     return say(
-        _order(scene, request, reader, at),
+        _order(scene, request, told, at),
         *_moved_lines(scene, request, reader, at),
         because(request.because, "For: "),
         *_turn_lines(scene, request, told),
@@ -90,23 +90,41 @@ def _times(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
         return []
     promise = scene.promises.get(request.number)
     by_rule = not told.verdict.served and promise is not None and promise.likely is not None
-    return [times_line(promise) if by_rule else promise_line(promise, told.reader)]
+    if by_rule and promise is not None and promise.cause != "behind":  # whose time comes before it, no rule says
+        return [times_line(scene.books, promise)]
+    return [promise_line(promise, told.reader, books=scene.books)]
 
 
 def _several_line(request: Request, told: Told) -> LineOf | None:
-    """What those behind may do while several are gathered."""
+    """What those behind may do while several are gathered: until when, and who comes before all the same."""
     waits = request.state is RequestState.QUEUED and request.rest is None and not told.verdict.served
     over = told.verdict.rules & {Rule.CAP, Rule.TEAM_CAP}  # who is over a share is passed by all
-    if request.count == 1 or request.partly or over or not waits:
+    if request.count == 1 or request.partly or over or not waits or Rule.BOOKED in told.verdict.rules:
         return None
-    return ln(
-        "Until all are together, others go past only if they are surely back in time; who asks urgently comes before."
+    found = told.verdict
+    whose: Part = "your" if told.mine else [Name(request.person), "'s"]
+    when, by = turn_words(told.scene, request, found.expected, " (", ")"), "by then" if found.expected else "before"
+    more = (
+        f" or take {'the' if found.over == 1 else 'of the'} {found.over} that {'is' if found.over == 1 else 'are'} over"
     )
+    past = f", only those go past who are surely back {by}{more if found.over else ''}"
+    return ln("Until ", whose, f" {wanted(request)} are together", when, past, _before_all(told), ".")
 
 
-def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
+def _before_all(told: Told) -> str:
+    """Who comes before a request without keeping to it; "" nobody who asks now: it was asked long ago, or urgently itself."""
+    policy, since = told.scene.policy, told.scene.now - told.request.arrival
+    who = ["an urgent request"] if since < policy.urgent_head_start else []
+    if since < policy.team_head_start and any(team.guaranteed for team in policy.teams):
+        who.append("one of a team that has less than its part")
+    return f"; {' or '.join(who)} comes before {'yours' if told.mine else 'it'}" if who else ""
+
+
+def _order(scene: Scene, request: Request, told: Told, at: int) -> LineOf:
     """The place, and who asked before; of somebody with several requests, by their numbers."""
-    mine = request.person == reader
+    mine, reader = told.mine, told.reader
+    counts = told.first is not None or bool(told.verdict.rules & MORE) or request.rest is not None
+    alone = "." if counts else ". Nothing else counts for the order."
     who: Part = "You" if mine else Name(request.person)
     are = "are" if mine else "is"
     several = sum(r.person == request.person for r in line(scene.books)) > 1
@@ -125,9 +143,13 @@ def _order(scene: Scene, request: Request, reader: PersonId, at: int) -> LineOf:
             own,
             " ",
             When(request.asked),
-            "." if _shifted(request, *ahead[-2:]) else ". Nothing else counts here.",
+            "." if _shifted(request, *ahead[-2:]) else alone,
         ],
     )
+
+
+MORE = frozenset({Rule.BOOKED, Rule.CAP, Rule.TEAM_CAP, Rule.HOURS, Rule.PASSING, Rule.SIZE})
+"""Rules by which more than the order of asking counts."""
 
 
 def _moved_lines(scene: Scene, request: Request, reader: PersonId, at: int) -> list[LineOf]:
@@ -179,8 +201,10 @@ def _window_line(scene: Scene, request: Request, machine: Machine | None) -> Lin
     agreed = agreed_for(scene, request)
     vm = name_of(machine)
     if agreed is not None:
-        when = agreed_when(scene, agreed, scene.promises.get(request.number), str(request.number))
-        return ln(f"{vm} may restart ", when, ".")
+        promise = scene.promises.get(request.number)
+        late = too_early(scene.books, agreed, promise)
+        when = agreed_when(scene, agreed, promise, str(request.number))
+        return ln(f"{vm} may restart ", when, ".", [" ", late] if late else None)
     return ln(
         f"When {vm} may restart is not agreed yet; that is asked when the turn comes."
         if not is_off(scene, request)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.domain.lifecycle import OPEN_LEASE
-from bot.domain.model import Lease, LeaseState, PersonId, Request, RestWhy, SlotId, Turn
+from bot.domain.model import Books, Lease, LeaseState, PersonId, Request, RestWhy, SlotId, Turn
 from bot.domain.near import may_have, near
 from bot.domain.promises import shown
 from bot.domain.rules import Instead, Rule, Verdict
@@ -32,6 +33,7 @@ from bot.service.words.common import (
     wanted,
 )
 from bot.service.words.kinds import counted, kind_words
+from bot.service.words.waits import as_agreed
 
 if TYPE_CHECKING:
     from bot.domain.planner import Left
@@ -78,6 +80,15 @@ class Told:
         if other.person == self.reader:
             return f"your #{other.number} for {other.count}"
         return [Name(other.person), f"'s request for {other.count}"]
+
+    def turn_of(self, number: int | None) -> Part:
+        """``carol's turn for 3``; of the reader ``your turn for 3 (#3)``."""
+        other = self.scene.books.requests.get(number or 0)
+        if other is None:
+            return "somebody's turn"
+        if other.person == self.reader:
+            return f"your turn for {other.count} (#{other.number})"
+        return [Name(other.person), f"'s turn for {other.count}"]
 
 
 def told_of(scene: Scene, request: Request, reader: PersonId) -> Told:
@@ -193,12 +204,13 @@ def _hours(t: Told) -> LineOf:
 
 def _passing(t: Told) -> LineOf:
     v = t.verdict
-    starts: Part = [" starts ", When(v.start)] if v.start is not None else " has its turn first"
+    other = t.scene.books.requests.get(v.passed or 0)
+    turn: Part = [" is", turn_words(t.scene, other, v.start, " ")] if v.start is not None else " comes first"
     yours: Part = ["yours" if t.mine else "this one", " (", _length(t), ")"]
     back: Part = " would not surely be back by then"
     if v.back is not None:
         back = [" would surely be back only ", When(v.back)]
-    return ln(_are_free(t, v.free), ", but ", t.of(v.passed), starts, " and ", yours, back, ".", _what_works(t))
+    return ln(_are_free(t, v.free), ", but ", t.turn_of(v.passed), turn, ", and ", yours, back, ".", _what_works(t))
 
 
 def _size(t: Told) -> LineOf:
@@ -340,6 +352,27 @@ def _changed(t: Told) -> str:
     return f"request {other.count} {t.request.kind}{on}" if other.count else f"request{on} spare"
 
 
+def turn_words(
+    scene: Scene, request: Request | None, turn: datetime | None, opens: str = "", closes: str = ""
+) -> list[Part]:
+    """``expected today 17:10 (the cards work by today 17:35)``: when it is somebody's turn, and when what they get works; ``due`` then, if it is
+    likely sooner; [] not known.
+
+    :param opens: put before it; ``closes``: behind it. With these, no brackets within
+    """
+    if turn is None:
+        return []
+    promise = scene.promises.get(request.number) if request is not None else None
+    likely = shown(promise)[0] if promise is not None else None
+    works: list[Part] = []
+    if request is not None and likely is not None and likely > turn:
+        cards = card_s(request.count, request.kind)
+        first, last = (", ", "") if closes else (" (", ")")
+        works = [first, f"the {cards} work{'s' if request.count == 1 else ''} by ", When(likely), last]
+    sooner = likely is not None and likely <= turn and (request is None or request.start is None)
+    return [opens, "due " if sooner else "expected ", When(turn), ", likely sooner" if sooner else works, closes]
+
+
 # ---- small change ----------------------------------------------------------------------------------------------------
 
 
@@ -382,10 +415,10 @@ def _length(t: Told) -> list[Part]:
     return [f"until {t.scene.policy.working_end:%H:%M} of the next working day"]
 
 
-def times_line(promise: Promise | None) -> LineOf | None:
-    """``Likely by …, at the latest ….``; None: not promised here, or not known."""
+def times_line(books: Books, promise: Promise | None) -> LineOf | None:
+    """``Likely by …, at the latest ….``, with the agreed time that is waited for besides; None: not promised here, or not known."""
     likely, by = shown(promise) if promise is not None else (None, None)
     if likely is None:
         return None
     latest: list[Part] = [", at the latest ", When(by)] if by is not None else []
-    return ln("Likely by ", When(likely), latest, ".")
+    return ln("Likely by ", When(likely), latest, as_agreed(books, promise), ".")

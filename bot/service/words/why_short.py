@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from bot.domain.model import Request
 from bot.domain.planner import Left
 from bot.domain.rules import Rule
 from bot.service.ports import Name
 from bot.service.words.common import Part
+from bot.service.words.order import ahead
 
 Whose = Mapping[int, Request]
 """The requests by number."""
 
 
-def short_words(requests: Whose, request: Request, left: Left | None) -> list[Part]:
-    """What stands in its way; [] too little is there, which the line says by its times, or it is its turn."""
-    if left is None or left.rule is None or request.rest is not None:
+def short_words(requests: Whose, request: Request, left: Left | None, now: datetime) -> list[Part]:
+    """What stands in its way; [] too little is there, which the line says by its times, or it is its turn. Before the time of a booking nobody knows
+    what will be: whether a share binds it, or who is before it, is found when its time comes."""
+    if left is None or left.rule is None or request.rest is not None or ahead(request, now):
         return []
     return SHORT[left.rule](requests, request, left) if left.rule in SHORT else []
 

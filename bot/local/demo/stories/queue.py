@@ -90,7 +90,7 @@ def _one_goes_past(stage: Stage) -> None:
     stage.say("ada", "request 1 on vm-python")
     stage.clock.advance(MIN)
     answer = stage.say("ada", "why")
-    would = "would surely be back only" in answer and "In time would be" in answer
+    would = "carol's turn for 3 is expected today 17:1" in answer and "In time would be" in answer
     stage.expect("ada reads whom she would hold up, and how long would do", would, answer)
     seen.board(stage, "the board says it in a few words", seen.row("2. ada", "would not be back in time for carol"))
     stage.say("ada", "request on vm-python for 1h")
@@ -109,6 +109,11 @@ def _urgent(stage: Stage) -> None:
         "first in line" in answer and "24 h earlier" in answer,
         answer,
     )
+    moved = stage.clock.until(
+        lambda: stage.show_new_dm("carol", "may be longer than I said", "bob asked urgently (the review at five)"),
+        10 * MIN,
+    )
+    stage.expect("carol is told that her latest time moves, by whom and why", moved, stage.dms("carol"))
     answer = stage.say("carol", "why")
     stage.expect(
         "carol reads that bob's is urgent", "urgent, 24 h earlier" in answer and "second in line" in answer, answer
@@ -186,6 +191,7 @@ QUEUE = Story(
         "an hour is short enough: she goes first",
         "carol reads that ada went past her, and until when",
         "bob is first, and reads by how much he is earlier",
+        "carol is told that her latest time moves, by whom and why",
         "carol reads that bob's is urgent",
         "everybody can read why it is",
         "ada books for Thursday",
