@@ -96,6 +96,7 @@ def decide(
     lent = LeaseRound(sight, people, policy, acting, still, away)
     leases.settle(draft, lent)
     idle.settle(draft, lent, minutes, last_look=last_look, asks=not jumped)
+    order.regroup(draft, people, policy)
     if seen is not None:
         order.settle(draft, policy)
     overdue.settle(draft, people, policy)

@@ -7,14 +7,14 @@ here gives a hold or sorts a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import fsum
 from typing import TYPE_CHECKING
 
 from bot.domain.draft import Draft
-from bot.domain.lifecycle import OPEN_LEASE
+from bot.domain.lifecycle import OPEN_LEASE, OPEN_REQUEST
 from bot.domain.model import (
     Books,
     Card,
@@ -60,6 +60,26 @@ def team_of(policy: Policy, person: Person) -> Team | None:
 def team_named(policy: Policy, name: str) -> Team | None:
     """A team by its name; None: the settings have no such team (any more)."""
     return next((team for team in policy.teams if team.name == name), None)
+
+
+def regroup(draft: Draft, people: Mapping[PersonId, Person], policy: Policy) -> None:
+    """A team was renamed in the settings, or taken out of them: what its people have, want and used counts to the team that they are in now.
+
+    Whoever was moved from one team to another that are both there keeps what they have in the first one until it is over.
+    """
+    there = {"", *(team.name for team in policy.teams)}
+    found: list[Lease | Request | Account] = [
+        *(x for x in draft.leases.values() if x.team not in there and x.state in OPEN_LEASE),
+        *(r for r in draft.requests.values() if r.team not in there and r.state in OPEN_REQUEST),
+        *(a for a in draft.accounts.values() if a.team not in there),
+    ]
+    for value in found:
+        person = people.get(value.person)
+        team = team_of(policy, person) if person is not None else None
+        if team is not None or (
+            person is not None and person.name != person.id
+        ):  # by an id alone no user name is known
+            draft.put(replace(value, team=team.name if team is not None else ""))
 
 
 def waits(request: Request, now: datetime) -> bool:

@@ -314,6 +314,33 @@ def test_somebody_is_in_a_team_by_id_or_user_name_and_not_by_what_they_are_shown
     assert order.team_of(by_id, Person("U1", "ada", ZONE, user_name="x")) == by_id.teams[0]
 
 
+def regrouped(policy: Policy, people: dict[str, Person]) -> Draft:
+    """ada has two cards, bob waits, and carol used some lately: all three in a team that is not there any more."""
+    mine = {"team": "vision"}
+    found = books(lent("ada", "T4-1", "T4-2", **mine), queued(1, "bob", **mine), account("carol", 9.0, **mine))
+    draft = Draft(held(found), NOW)
+    order.regroup(draft, people, policy)
+    return draft
+
+
+def teams_in(draft: Draft) -> list[str]:
+    return [draft.leases["90"].team, draft.requests[1].team, draft.accounts["carol"].team]
+
+
+def test_a_team_that_is_renamed_keeps_what_its_people_have_and_wait_for() -> None:
+    sight = Team("sight", frozenset({"ada", "bob", "carol"}), 2.0, 3)
+    policy = Policy(teams=(sight,))
+    draft = regrouped(policy, {n: person(n) for n in NAMES})
+    assert teams_in(draft) == ["sight"] * 3
+    assert not by(order.shifts(draft, person("ada"), wanted("ada"), policy), ShiftWhy.TEAM), "its part is used up"
+
+
+def test_a_team_that_is_taken_out_is_nobodys_and_who_is_not_known_is_left_alone() -> None:
+    known = {n: Person(n, f"{n} x.", ZONE) for n in ("ada", "bob")}
+    assert teams_in(regrouped(Policy(), known)) == ["", "", "vision"]
+    assert teams_in(regrouped(Policy(), {n: person(n) for n in NAMES})) == ["vision"] * 3, "by their ids alone"
+
+
 def test_a_lease_keeps_the_team_of_its_request() -> None:
     world = World(policy=replace(VISION, level="act"))
     number = world.request("bob", "vm-r", 1, "now").number
@@ -514,3 +541,11 @@ def test_while_nothing_can_be_seen_nothing_is_charged() -> None:
     world.looking = False
     world.pass_time(H, MIN)
     assert world.books.accounts["ada"].hours == had
+
+
+def test_a_whole_round_takes_what_a_renamed_team_has_to_its_new_name() -> None:
+    world = World(policy=Policy(level="act", teams=(Team("vision", frozenset({"ada"})),)))
+    world.request("ada", "vm-python", 1, "now")
+    world.policy = replace(world.policy, teams=(Team("sight", frozenset({"ada"})),))
+    world.round()
+    assert (world.req(1).team, world.books.leases["1"].team) == ("sight", "sight")
