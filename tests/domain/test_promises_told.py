@@ -17,6 +17,7 @@ from bot.domain.model import (
     Agreement,
     AgreementKind,
     AsideWhy,
+    Blackout,
     Books,
     Job,
     Lease,
@@ -26,16 +27,18 @@ from bot.domain.model import (
     Request,
     RequestState,
     Terms,
+    Window,
 )
 from bot.domain.near import host_of
 from bot.domain.news import NewsKind
 from bot.domain.policy import Policy
 from bot.domain.pool import set_aside
 from bot.domain.promises import score, score_words
+from bot.domain.promises.ruled import checksum
 from bot.domain.promises.shelf import Told
 from bot.domain.sight import Sight
 from bot.domain.times import read_length
-from bot.domain.waiting import Promised
+from bot.domain.waiting import Promised, Team
 from tests.domain.world import MONDAY_10, ZONE, World
 
 MIN, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -222,6 +225,15 @@ def test_a_longer_time_that_was_counted_on_moves_nobody() -> None:
     assert not world.told(NewsKind.WAIT_MOVED) and world.req(2).promised == first
 
 
+def test_a_message_offers_no_longer_time_by_which_somebody_waits_longer_than_told() -> None:
+    world = busy("for 3h")
+    ask(world, "bob", "vm-r")
+    world.pass_time(2 * HOUR + 10 * MIN, 10 * MIN)
+    (news,) = world.told(NewsKind.REMIND, "ada")
+    assert news.who == "bob" and dict(news.counts) == {"4h": leases.DELAYS, "1d": leases.DELAYS}
+    longer(world, "1", "4h")  # it is heard all the same
+
+
 def late(world: World) -> int:
     """Ada's work runs on past the end of her time, and Bob, who was told a time, waits for its end."""
     world.vms["vm-python"].jobs = (Job("ada", "train.py", world.now, True),)
@@ -352,3 +364,55 @@ def test_whose_promise_is_to_be_kept_is_what_a_walk_over_the_books_says(
     for at in range(8):
         assert shelf.moved(MONDAY_10 + at * MIN) >= plain.moved(MONDAY_10 + at * MIN)
         assert shelf.said(MONDAY_10 + at * MIN) >= plain.said(MONDAY_10 + at * MIN)
+
+
+# ---- the rules themselves change ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"running_work": 72 * HOUR},
+        {"extend_waiting": 72 * HOUR},
+        {"pool_share": 0.01},
+        {"blackout": (Blackout("x", window=Window(MONDAY_10, MONDAY_10 + 8 * DAY)),)},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_settings_that_move_a_promise_are_said_to_have_moved_it_and_once(changed: dict[str, object]) -> None:
+    world = busy()
+    request = ask(world, "bob", "vm-r", 2)
+    world.pass_time(5 * MIN, MIN)
+    world.policy = replace(world.policy, **changed)  # type: ignore[arg-type]
+    world.run = "run-2"
+    world.pass_time(5 * MIN, MIN)
+    first, now = request.promised, world.req(request.number).promised
+    assert first is not None and now is not None and now.latest != first.latest
+    told = world.told(NewsKind.WAIT_MOVED, "bob")
+    assert [(n.reason, n.until, n.who) for n in told] == [("rules", first.latest, "")]
+    sight = Sight(world.books, world.look(), {})
+    says = promises.promise(world.books, world.req(request.number), world.now, world.policy, lambda _: ZONE, sight)
+    assert promises.shown(says) == (now.likely, now.latest), "what is said when it is asked"
+
+
+def test_settings_that_move_nothing_tell_nobody_anything_and_are_no_reason_later() -> None:
+    world = busy()
+    number = ask(world, "bob", "vm-r").number
+    world.pass_time(5 * MIN, MIN)
+    world.policy = replace(world.policy, book_ahead=DAY, command="/cards")
+    world.pass_time(5 * MIN, MIN)
+    assert not world.told(NewsKind.WAIT_MOVED)
+    world.request("carol", "vm-train", 4, "any time today", "for 3d", urgent=True, because="a deadline")
+    world.pass_time(5 * MIN, MIN)
+    assert [(n.reason, n.who) for n in world.told(NewsKind.WAIT_MOVED, "bob")] == [("urgent", "carol")]
+    assert world.req(number).promised is not None
+
+
+def test_the_rules_have_one_number_in_whatever_order_they_were_read_and_words_are_none_of_them() -> None:
+    teams = [(Team("a", frozenset(names)),) for names in (("0", "8"), ("8", "0"))]
+    days = [frozenset(order) for order in ((0, 8), (8, 0))]
+    assert repr(days[0]) != repr(days[1])
+    kinds = [dict(order) for order in ((("x", "A"), ("y", "B")), (("y", "B"), ("x", "A")))]
+    both = [Policy(teams=t, working_days=d, kinds=k) for t, d, k in zip(teams, days, kinds, strict=True)]
+    assert checksum(both[0]) == checksum(both[1]) == checksum(replace(both[0], level="act", command="/cards"))
+    assert checksum(Policy()) != checksum(Policy(pool_share=0.6)) != 0 and checksum(Policy()) < 2**31

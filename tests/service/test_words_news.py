@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.domain.leases import DELAYS
 from bot.domain.model import (
     BOT,
     Hold,
@@ -228,6 +229,16 @@ def test_a_reminder_offers_more_time_only_where_it_can_be_had() -> None:
         assert ("4 hours longer" in began) is (buttons == 3), began
     never = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, counts=(("4h", 0), ("1d", 0)))
     assert "cannot be made longer now" in w.text(never) and len(never.buttons) == 1
+
+
+def test_no_longer_time_is_offered_by_which_others_wait_longer_than_they_were_told() -> None:
+    counts = (("4h", DELAYS), ("1d", 0))
+    reply = told(NewsKind.REMIND, w.ADA.id, lease=w.ACTIVE, who=w.BOB.id, counts=counts)
+    assert [b.says for b in reply.buttons] == ["release #12 when done"]
+    longer = "Longer makes others wait longer than they were told, so I do not offer it; /gpu extend #12 4h is heard"
+    assert longer in w.text(reply) and "cannot be made longer" not in w.text(reply)
+    began = told(NewsKind.ACTIVE, w.ADA.id, lease=w.ACTIVE, machine=w.R, counts=counts)
+    assert "4 hours longer" not in w.text(began)
 
 
 def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:

@@ -14,9 +14,11 @@ from bot.domain.leases.acts import (
     release,
 )
 from bot.domain.leases.common import second_try
+from bot.domain.leases.ending import DELAYS
 from bot.domain.leases.settle import settle
 
 __all__ = [
+    "DELAYS",
     "GIVEN_BACK",
     "adopt",
     "extend",

@@ -22,6 +22,7 @@ from bot.domain.model import BOT, Lease, LeaseState, Length, Person, RequestStat
 from bot.domain.near import host_of
 from bot.domain.news import News, NewsKind
 from bot.domain.planner.back import waits_for
+from bot.domain.promises.bound import Bound
 from bot.domain.questions import window_key
 from bot.domain.queue import shortage, waiters
 
@@ -67,16 +68,22 @@ def _remind(draft: Draft, ctx: Round, lease: Lease, due: datetime) -> None:
 
 
 def longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...]:
-    """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused."""
+    """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused; nor what is heard, but by which
+    somebody likely waits longer than they were told (DELAYS)."""
     person, found = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone), []
     for word, length in USUAL:
         try:
-            extended(draft, lease, Length(lasting=length), person, ctx.policy, ctx.zone)
+            later = extended(draft, lease, Length(lasting=length), person, ctx.policy, ctx.zone)
         except Refusal:
             found.append((word, 0))
         else:
-            found.append((word, 1))
+            late = Bound(draft, lease, ctx.policy, ctx.zone).delayed(later)
+            found.append((word, 1 if late is None else DELAYS))
     return tuple(found)
+
+
+DELAYS = 2
+"""Of a length: it is heard, and makes somebody wait longer than they were told."""
 
 
 USUAL = (("4h", timedelta(hours=4)), ("1d", timedelta(days=1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.leases import is_over, keep_offered
+from bot.domain.leases import DELAYS, is_over, keep_offered
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import BOT, Lease, LeaseState, Turn
 from bot.domain.news import ADMINS
@@ -115,7 +115,9 @@ def active(t: Telling) -> Reply:
     """The card works: its time starts."""
     end = t.item.until or (t.lease.end if t.lease is not None else None)
     until: list[Part] = [" until ", When(end)] if end is not None else []
-    heard = dict(t.item.counts).get("4h", 1)  # a button that is refused is none
+    heard = (
+        dict(t.item.counts).get("4h", 1) == 1
+    )  # a button that is refused, or makes others wait longer than they were told, is none
     if not t.to_holder:
         return say(head(t.kind_cards, f" {'work' if t.many else 'works'} in {t.vm}, lent to ", t.holder, until, "."))
     return say(
@@ -286,13 +288,22 @@ def remind(t: Telling) -> Reply:
     )
     # While somebody waits a card is made longer once; a button that is refused is none.
     once = t.other_known and t.lease is not None and t.lease.extended > 0
-    heard = {"4h": not once, "1d": not once} | {word: bool(works) for word, works in t.item.counts}
-    never = not once and not heard["4h"] and not heard["1d"]
+    counts = dict(t.item.counts)
+    heard = {"4h": not once, "1d": not once} | {word: works == 1 for word, works in counts.items()}
+    never = not once and not any(counts.values()) and bool(counts)
+    delays = next((word for word, works in t.item.counts if works == DELAYS), "")
     return say(
         head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
         waits,
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
         ln("It cannot be made longer now; ", command(t.policy, f"extend{t.ref}"), " says why.") if never else None,
+        ln(
+            "Longer makes others wait longer than they were told, so I do not offer it; ",
+            command(t.policy, f"extend{t.ref} {delays}"),
+            " is heard, and they are told.",
+        )
+        if delays and not any(heard.values())
+        else None,
         ln("Without an answer just that happens. ", _without_a_word(t)),
         buttons=(
             about_button(f"Give {_them(t)} back when nothing runs", "release", t.ref, " when done"),
