@@ -59,6 +59,13 @@ def test_each_cause_has_its_words_with_times_that_are_known_or_not(reason: str) 
     assert "at the latest" not in moved(reason, LIKELY + w.H, None, None), "there was none"
 
 
+def test_no_two_causes_have_the_same_words() -> None:
+    assert len({moved(reason, LIKELY, LATEST + w.H) for reason in MOVED}) == len(MOVED)
+    assert "the rules of this site were changed. You keep your place." in moved("rules", LIKELY, None).replace(
+        "\n", " "
+    )
+
+
 def test_who_waits_longer_by_it_is_named_up_to_a_few() -> None:
     def one(number: int, likely: datetime | None) -> Delayed:
         return Delayed(w.request(number, promised=Promised(w.NOW, likely, None, "own_end")), LIKELY)

@@ -20,6 +20,7 @@ class Told(Shelf):
     """See the module."""
 
     follows = (Machine, Agreement, Lease, Request)
+    in_order = False
 
     _by_line: dict[Line, frozenset[int]]
     _by_person: dict[PersonId, frozenset[int]]
@@ -79,6 +80,11 @@ class Told(Shelf):
         """The numbers of those whose promise is to be kept in a line."""
         self._fresh()
         return self._by_line.get(line, frozenset())
+
+    def all(self) -> frozenset[int]:
+        """The numbers of all whose promise is to be kept."""
+        self._fresh()
+        return frozenset().union(*self._by_line.values())
 
     def said(self, since: datetime) -> frozenset[int]:
         """The numbers of those whose persons, or co-owners, said something since then about a time to restart."""

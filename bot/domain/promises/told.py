@@ -30,6 +30,7 @@ from bot.domain.model import (
 from bot.domain.near import host_of, may_have, meet
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
+from bot.domain.promises import ruled
 from bot.domain.promises.play import Play
 from bot.domain.promises.promise import Promise, minute_of, shown
 from bot.domain.promises.scores import score, score_words
@@ -52,6 +53,7 @@ MOVED = {
     "own": "a card of their own did not come back",
     "away": "for a while nothing could be done: the bot or vCenter was away, or it was paused",
     "lease": "somebody has a card for longer than could be foreseen",
+    "rules": "the settings of the site changed, or the program",
     "longer": "somebody wants theirs for longer",
 }
 """What moves a waiting time that was told: the latest one; by ``longer`` the likely one alone (``delayed``)."""
@@ -90,7 +92,10 @@ def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy
     since = datetime.fromtimestamp(draft.numbers.get(CHECKED, 0), UTC)
     shelf = draft.kept(Told)
     lines = shelf.moved(since) | _out_of_pool(draft, since)
-    numbers = shelf.said(since).union(*(shelf.of(line) for line in lines))
+    rules = ruled.changed(draft, policy)
+    numbers = shelf.all() if rules else shelf.said(since).union(*(shelf.of(line) for line in lines))
+    if numbers or rules:
+        ruled.note(draft, policy)
     if not numbers:
         return
     draft.note(CHECKED, int(draft.now.timestamp()))
@@ -101,7 +106,7 @@ def settle(draft: Draft, sight: Sight, people: Mapping[PersonId, Person], policy
 
     play = Play(draft, draft.now, policy, zone_of, sight)
     told = sorted((draft.requests[number] for number in numbers), key=lambda r: r.place_key)
-    news = _News(draft, since)
+    news = _News(draft, since, rules)
     found = [(r, after) for r in told if (after := _after(draft, play, news, r)) is not None]
     for request, promised in found:  # only now: the play looks at the draft
         _write(draft, request, promised)
@@ -164,6 +169,8 @@ def _after(draft: Draft, play: Play, news: _News, request: Request) -> _After | 
     promise = play.promise(request)
     likely, by = shown(promise)
     after = Promised(draft.now, likely, by, promise.cause)
+    if news.rules:
+        return _After(after, "rules")
     if _own_word(draft, request, said.at) or promise.open in ("share", "spare"):
         return _After(after)
     return news.moved_by(request, promise, after)
@@ -205,8 +212,8 @@ def _said_no(draft: Draft, machine: MachineId, person: PersonId, since: datetime
 class _News:
     """What was written since promises were last looked at, and may have moved one: looked up once for all."""
 
-    def __init__(self, draft: Draft, since: datetime) -> None:
-        self._draft, self._since = draft, since
+    def __init__(self, draft: Draft, since: datetime, rules: bool) -> None:
+        self._draft, self._since, self.rules = draft, since, rules
         self._firsts: dict[Line, Request] = {}
         went = (x for x in draft.leases.values() if x.since >= since)
         self._went = [(x, r) for x in went if (r := draft.requests.get(x.request)) is not None]

@@ -109,6 +109,8 @@ def _moved_by(t: Telling) -> list[Part]:
             return ["for a while I could do nothing: I or vCenter was away, or I was paused"]
         case "rules":
             return ["the rules of this site were changed"]
+        case "longer" if not t.slots:
+            return [who, ", who is before you, changed what they ask for"]
         case "longer":
             return [who, " has ", cards, " for longer now"]
     return [who, " has theirs for longer than I could foresee"]
