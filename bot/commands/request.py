@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from bot.domain import queue
+from bot.domain import promises, queue
 from bot.domain.errors import BadCount, NotThen, ReasonWanted, TooLong
 from bot.domain.grammar import Heard
 from bot.domain.model import Length
@@ -61,6 +61,8 @@ def run(ctx: Context) -> Reply:
         start=heard.start,
         before=heard.before,
     )
+    old = next((r for r in ctx.own_requests() if (r.kind, r.machine) == (kind, machine.uuid)), None)
+    was = promises.likely_of_others(ctx.draft, old, ctx.scene().promises) if old is not None else {}
     try:
         asked = queue.request(ctx.draft, ctx.person, wanted, ctx.policy, ctx.zone_of)
     except TooLong as no:
@@ -73,7 +75,8 @@ def run(ctx: Context) -> Reply:
     except ReasonWanted as no:
         no.facts["command"] = ctx.whole
         raise
-    return words.requested(ctx.promised(asked), asked)
+    scene = ctx.promised(asked)
+    return words.requested(scene, asked, promises.tell_delayed(ctx.draft, asked, was, scene.promises) if was else ())
 
 
 def _understand(ctx: Context, heard: Heard) -> Heard:

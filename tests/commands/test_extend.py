@@ -50,6 +50,22 @@ def test_who_keeps_what_was_given_back_reads_whom_it_costs_time(house: House) ->
     assert "U2BOB was told likely by" in reply and "; I tell them." in reply, reply
 
 
+def test_who_is_before_others_and_asks_for_longer_reads_whom_it_costs_time(house: House) -> None:
+    house.lend("vm-python", "T4-1", until="until 17:30")
+    house.lend("vm-python", "T4-2", "T4-3", "T4-4", until="for 6d")
+    house.say("bob", "request 1 for 1h")
+    house.clock.forward(minutes=1)
+    house.say("carol", "request 1 spare")  # to whom no latest time is promised
+    reply = text_of(house.say("bob", "request 1 for 5h"))
+    assert (
+        reply.startswith("Changed.")
+        and "U3CAROL was told likely by 16 18:50, and now waits until about 16 22:50" in reply
+    )
+    house.round()
+    assert "U2BOB, who is before you, changed what they ask for." in "".join(house.voice.said_to("U3CAROL"))
+    assert "I tell them" not in text_of(house.say("bob", "request 1 for 4h")), "nobody waits longer by that"
+
+
 def test_too_long_offers_what_works(house: House) -> None:
     lent(house)
     house.say("bob", "request 1")

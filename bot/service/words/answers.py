@@ -5,6 +5,7 @@ Called by commands, with the books as they are after what was said.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -60,9 +61,10 @@ from bot.service.words.order import ahead, moved_line, wishes_lines
 from bot.service.words.passing import passing_line
 from bot.service.words.shares import lent_lines
 from bot.service.words.waits import far_off, open_line, promise_line, too_early, too_late_line, worst_line
+from bot.service.words.waits_moved import delayed_lines
 
 if TYPE_CHECKING:
-    from bot.domain.promises import Promise
+    from bot.domain.promises import Delayed, Promise
 
 EVENING = 18
 """Hour from which "only after 18:00" is no answer any more."""
@@ -74,10 +76,10 @@ NIGHT = 22
 # ---- asked ---------------------------------------------------------------------------------------------------------
 
 
-def requested(scene: Scene, request: Request) -> Reply:
+def requested(scene: Scene, request: Request, delayed: Sequence[Delayed] = ()) -> Reply:
     """The answer to ``request``: place, likely and latest with the fact, the restart, the terms, and the question.
 
-    Also for a request that was said again and changed (its time of asking is older).
+    Also for a request that was said again and changed (its time of asking is older). ``delayed``: who likely waits longer by that.
     """
     machine = scene.books.machines.get(request.machine)
     promise = scene.promises.get(request.number)
@@ -91,6 +93,7 @@ def requested(scene: Scene, request: Request) -> Reply:
         ),
         worst_line(promise) if far_off(promise, scene.now) else None,
         open_line(promise, request),
+        *delayed_lines(delayed),
         _fewer_now_line(scene, request),
         moved_line(scene, request),
         *wishes_lines(scene, request),
