@@ -8,11 +8,11 @@ answer that is awaited, a restart agreed for "now") comes along. A time that was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 from bot.domain.agreements import in_use, objections
 from bot.domain.draft import Draft
@@ -34,6 +34,7 @@ from bot.domain.model import (
     Window,
 )
 from bot.domain.policy import Policy
+from bot.domain.shelves import Shelf
 from bot.domain.waiting import Account, Interest
 
 At = Callable[[datetime], datetime]
@@ -80,8 +81,13 @@ TOLD: dict[type, tuple[str, ...]] = {
 
 def settle(draft: Draft, policy: Policy) -> timedelta:
     """Bring what lies in the future to now. Returns by how much the farthest stamp lay ahead; zero: none did."""
+    last = (draft if draft.writes else draft.books).kept(Last).at
+    if last is None or last <= draft.now:
+        return timedelta()  # as nearly always
     values = [v for kind in STAMPS for v in _values(draft, kind)]
-    future = sorted({at for value in values for at in _stamps(draft, value) if at is not None and at > draft.now})
+    future = sorted(
+        {at for value in values for at in _stamps(draft.agreements, value) if at is not None and at > draft.now}
+    )
     if not future:
         return timedelta()
     where = {at: draft.now - TICK * (len(future) - 1 - i) for i, at in enumerate(future)}
@@ -102,6 +108,43 @@ def settle(draft: Draft, policy: Policy) -> timedelta:
     return ahead
 
 
+class Last(Shelf):
+    """The last stamp of any value that stood in the books since this was made: no earlier than any that stands there now."""
+
+    follows = tuple(STAMPS)
+    in_order = False
+
+    at: datetime | None  # None: there is no stamp at all
+
+    def _anew(self) -> None:
+        self.at = None
+        for kind in STAMPS:
+            for value in _table(self._sheet, kind).values():
+                self.follow(None, value)
+
+    def over(self, sheet: Any) -> Self:
+        """See ``Shelf``."""
+        copy = object.__new__(type(self))
+        copy._sheet, copy.at = sheet, self.at
+        return copy
+
+    def follow(self, old: Any, new: Any) -> None:
+        """See ``Shelf``."""
+        if new is not None:
+            self.at = max((at for at in (self.at, *_latest(new)) if at is not None), default=None)
+
+
+def _latest(value: Entity) -> Iterable[datetime | None]:
+    """Stamps of it, of which one is no earlier than any: of a move also the start of its window, whichever agreement that is of."""
+    match value:
+        case Watch():
+            return _last_of(value)
+        case Move():
+            return (*_stamps({}, value), value.window.start if value.window is not None else None)
+        case _:
+            return _stamps({}, value)
+
+
 CLOCK = "clock_back"
 """The word of a move's journal for it: how long it took is not known."""
 
@@ -117,28 +160,37 @@ def _object_again(draft: Draft, policy: Policy) -> None:
                 draft.put(replace(agreement, skips=(*agreement.skips, *more)))
 
 
-def _values(draft: Draft, kind: type) -> list[Any]:
-    tables: dict[type, Any] = {
-        Card: draft.cards,
-        Machine: draft.machines,
-        Request: draft.requests,
-        Lease: draft.leases,
-        Move: draft.moves,
-        Agreement: draft.agreements,
-        Watch: draft.watches,
-        Account: draft.accounts,
-        Interest: draft.interests,
+def _table(sheet: Any, kind: type) -> Mapping[Any, Any]:
+    """The values of a noun."""
+    tables: dict[type, Mapping[Any, Any]] = {
+        Card: sheet.cards,
+        Machine: sheet.machines,
+        Request: sheet.requests,
+        Lease: sheet.leases,
+        Move: sheet.moves,
+        Agreement: sheet.agreements,
+        Watch: sheet.watches,
+        Account: sheet.accounts,
+        Interest: sheet.interests,
     }
-    glance, now, values = GLANCES.get(kind), draft.now, tables[kind].values()
+    return tables[kind]
+
+
+def _values(draft: Draft, kind: type) -> list[Any]:
+    glance, now, values = GLANCES.get(kind), draft.now, list(_table(draft, kind).values())
     if kind is Machine:
         values = [m for m in values if m.not_nows]
     return [v for v in values if glance is None or glance(v, now)]
 
 
 def _watch_ahead(watch: Watch, now: datetime) -> bool:
-    """Whether any stamp of clocks lies in the future: all others are older than one of these."""
-    last = (watch.since, watch.upto, watch.using, watch.blind_since, watch.blind_told, *watch.asked[-1:])
-    return _any_after(last, now)
+    """Whether any stamp of clocks lies in the future."""
+    return _any_after(_last_of(watch), now)
+
+
+def _last_of(watch: Watch) -> tuple[datetime | None, ...]:
+    """Stamps of clocks: all others are older than one of these."""
+    return (watch.since, watch.upto, watch.using, watch.blind_since, watch.blind_told, *watch.asked[-1:])
 
 
 def _any_after(stamps: Iterable[datetime | None], now: datetime) -> bool:
@@ -201,8 +253,8 @@ GLANCES: dict[type, Callable[[Any, datetime], bool]] = {
 """Of these there are many: nearly always a glance is enough, which finds every stamp that lies in the future."""
 
 
-def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
-    """When things happened, as a value tells it."""
+def _stamps(agreements: Mapping[int, Agreement], value: Entity) -> Iterator[datetime | None]:
+    """When things happened, as a value tells it. ``agreements``: those of the books, of which a move uses one."""
     for name in STAMPS[type(value)]:
         at = getattr(value, name)
         if isinstance(at, tuple):
@@ -224,7 +276,7 @@ def _stamps(draft: Draft, value: Entity) -> Iterator[datetime | None]:
                 yield from (value.call.asked, value.call.answered)
             yield from (step.at for step in value.steps)
             yield from (step.since for step in value.steps)
-            yield _begun(draft.agreements.get(value.agreement or 0), value.window)
+            yield _begun(agreements.get(value.agreement or 0), value.window)
         case Machine():
             yield from (no.said for no in value.not_nows)
         case Agreement():
@@ -253,7 +305,7 @@ def _begun(agreement: Agreement | None, window: Window | None) -> datetime | Non
 
 def _moved(draft: Draft, value: Any, to: At) -> Any:
     """The value with its stamps where they go; the same value if none goes anywhere."""
-    if all(at is None or to(at) == at for at in _stamps(draft, value)):
+    if all(at is None or to(at) == at for at in _stamps(draft.agreements, value)):
         return value
     found: dict[str, Any] = {
         name: tuple(map(to, at)) if isinstance(at, tuple) else to(at)

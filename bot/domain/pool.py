@@ -193,7 +193,9 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
         kept |= _host(draft, sight, host, policy)
     renumbered.clear(draft, sight)
     seen = sight.machines
-    for machine in [m for m in draft.machines.values() if not _as_before(m, seen.get(m.uuid))]:
+    odd = [m for m in draft.machines.values() if not _as_before(m, seen.get(m.uuid))]
+    sight.found_odd(m.uuid for m in odd)
+    for machine in odd:
         _machine(draft, sight, machine)
     reseat(draft, Sight(draft, sight.seen, sight.readings))
     sight = Sight(
@@ -443,6 +445,7 @@ def _as_before(machine: Machine, seen: SeenMachine | None) -> bool:
         and machine.vcenter == seen.vcenter
         and not machine.missing
         and not machine.gone
+        and not seen.template
         and machine.owed_on is None
         and machine.restored is None
     )

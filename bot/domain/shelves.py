@@ -68,6 +68,9 @@ class Shelf:
     follows: ClassVar[tuple[type, ...]] = ()
     """The nouns that it goes along with, those first by which others are found."""
 
+    in_order: ClassVar[bool] = True
+    """Whether it says anything in the order of the books, so that it is made anew when that is another one."""
+
     def __init__(self, sheet: Sheet) -> None:
         """Made of all values, as they are."""
         self._sheet = sheet

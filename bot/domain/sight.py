@@ -6,7 +6,7 @@ verdict here (``None``), neither clean nor taken, neither there nor gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -44,6 +44,7 @@ class Look:
         self.at: dict[tuple[str, str], SeenHost | None] = {}  # see ``Sight._host_of``
         self.given: dict[SlotId, tuple[Card, bool]] = {}  # see ``Sight.usable``
         self.replaced: tuple[tuple[Card, ...], frozenset[SlotId]] | None = None  # see ``Sight._replaced``
+        self.odd: frozenset[MachineId] | None = None  # see ``Sight.odd``
         self.hosts = {(h.vcenter, h.id): h for h in seen.hosts}
         self.machines: dict[MachineId, SeenMachine] = {}  # those that are known, by id
         settings: dict[tuple[str, str, str], set[MachineId]] = {}
@@ -118,6 +119,16 @@ class Sight:
     def machine(self, uuid: MachineId) -> SeenMachine | None:
         """The machine as seen, or None: not in the look, or unknown in it."""
         return self._look.machines.get(uuid)
+
+    @property
+    def odd(self) -> frozenset[MachineId] | None:
+        """The registered machines of which the look says anything else than the books, and templates; None: nobody has looked for them yet
+        (``pool.settle`` does)."""
+        return self._look.odd
+
+    def found_odd(self, machines: Iterable[MachineId]) -> None:
+        """These are they."""
+        self._look.odd = frozenset(machines)
 
     def listed(self, machine: Machine) -> bool:
         """Whether the look names the machine at all, known or unknown. One whose settings cannot be read may have no UUID in it:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from bot.domain.clockback import Last
 from bot.domain.draft import Draft
 from bot.domain.model import (
     Agreement,
@@ -23,6 +24,7 @@ from bot.domain.model import (
     Terms,
 )
 from bot.domain.near import host_of, near
+from bot.domain.planner.plain import Plain
 from bot.domain.queue import line
 from bot.domain.shelves import (
     WAITING,
@@ -47,7 +49,17 @@ from tests.domain.world import MONDAY_10
 HOUR = timedelta(hours=1)
 HOSTS, MACHINES, PEOPLE = ("", "a", "b"), ("m1", "m2"), ("ada", "bob")
 LABELS = ("", "1", "10", "2", "3b")
-SHELVES: tuple[type[Shelf], ...] = (MovesOf, LeasesOf, LeasesTo, AgreementsOf, AgreementsFor, CardsOn, Line)
+SHELVES: tuple[type[Shelf], ...] = (
+    MovesOf,
+    LeasesOf,
+    LeasesTo,
+    AgreementsOf,
+    AgreementsFor,
+    CardsOn,
+    Line,
+    Plain,
+    Last,
+)
 
 numbers, machines, hosts = st.integers(1, 3), st.sampled_from(MACHINES), st.sampled_from(HOSTS)
 cards = st.builds(
@@ -128,3 +140,7 @@ def agree(books: Books | Draft) -> None:
             assert {f"{c.vcenter}:{c.host}" for c in here.cards.values()} <= {at}
         else:
             assert not at or len({(c.vcenter, c.host) for c in books.cards.values()}) < 2
+    plain, anew = books.kept(Plain).fresh(), Plain(books)
+    assert {group: mine for group, mine in plain.groups.items() if mine} == anew.groups and plain.others == anew.others
+    last, now = books.kept(Last).at, Last(books).at
+    assert now is None or (last is not None and last >= now)

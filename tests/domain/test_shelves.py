@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.clockback import GLANCES, STAMPS, _stamps
+from bot.domain.clockback import GLANCES, STAMPS, Last, _stamps
 from bot.domain.draft import NOUNS, Draft
 from bot.domain.model import (
     Agreement,
@@ -24,6 +24,8 @@ from bot.domain.model import (
     Lease,
     LeaseState,
     Machine,
+    Move,
+    MoveState,
     NotNow,
     Offer,
     Request,
@@ -144,11 +146,20 @@ def test_a_glance_finds_every_stamp_that_lies_in_the_future(data: st.DataObject)
     asides = [Aside(AsideWhy.DRAINED, "", "dana", at) if (at := data.draw(maybe)) else None for _ in range(2)]
     card = Card("T4-1", "lab", "a", "a", "pci", "T4", aside=asides[0], under=asides[1])
     for value in (request, machine, agreement, lease, card):
-        ahead = [at for at in _stamps(draft, value) if isinstance(at, datetime) and at > MONDAY_10]
+        ahead = [at for at in _stamps({}, value) if isinstance(at, datetime) and at > MONDAY_10]
         assert GLANCES[type(value)](value, MONDAY_10) or not ahead
-    assert GLANCES[Request](request, MONDAY_10) == any(
-        at is not None and at > MONDAY_10 for at in _stamps(draft, request)
+        draft.put(value)
+    move = Move(
+        1, "m1", MoveState.STOPPING, (), data.draw(soon), data.draw(soon), window=data.draw(windows), agreement=1
     )
+    draft.put(move)
+    every = [at for v in (request, machine, agreement, lease, card, move) for at in _stamps(draft.agreements, v)]
+    last = max(at for at in every if isinstance(at, datetime))
+    asked, made = draft.kept(Last).at, draft.as_books().kept(Last).at
+    assert asked is not None and made is not None and last <= asked and last <= made
+    draft.put(replace(card, under=Aside(AsideWhy.DRAINED, "", "dana", last + HOUR)))
+    assert draft.kept(Last).at == max(asked, last + HOUR), "as values are written it goes along"
+    assert GLANCES[Request](request, MONDAY_10) == any(at is not None and at > MONDAY_10 for at in _stamps({}, request))
 
 
 def test_a_request_for_another_machine_stands_in_the_line_of_that_ones_host() -> None:

@@ -8,6 +8,7 @@ which a machine could not be read. It gives nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from bot.domain.draft import Draft
 from bot.domain.model import BOT, Card, Hindrance, Machine, MachineId, Request, RequestState, Rest, RestWhy, Turn
 from bot.domain.near import host_of, near
 from bot.domain.planner.past import needs
+from bot.domain.planner.plain import Plain
 from bot.domain.policy import Policy
 from bot.domain.sight import Sight
 from bot.domain.slots import parts
@@ -35,6 +37,31 @@ class Pool:
         self._open: dict[tuple[str, str, str], int] = {}  # the same of hosts that are there; 0 those that are not
         self._stamp = draft.stamp
 
+    def unsure(self, waiting: Sequence[Request]) -> list[Request]:
+        """Those in line of whom something may be to be settled, in order: all others only wait (``only_waits``). Whole groups are passed by at
+        once where the books and the look say the same of all of them, as of nearly all in nearly every round."""
+        odd = self._sight.odd
+        if odd is None:
+            return [r for r in waiting if not self._only_waits(r)]
+        plain, requests = self._draft.kept(Plain).fresh(), self._draft.requests
+        found = [requests[number] for number in plain.others]
+        for (kind, vcenter, host), mine in plain.groups.items():
+            if mine and not self._all_only_wait(kind, vcenter, host, mine.values(), odd):
+                found += [r for number in mine if not self._only_waits(r := requests[number])]
+        return sorted(found, key=lambda r: r.place_key)
+
+    def _all_only_wait(
+        self, kind: str, vcenter: str, host: str, mine: Collection[tuple[int, MachineId]], odd: Collection[MachineId]
+    ) -> bool:
+        """Whether so much is there as any of a group wants, and its machines are seen as the books have them."""
+        if odd and any(uuid in odd for _, uuid in mine):
+            return False
+        return max(need for need, _ in mine) <= self._most(kind, self._draft.machines[next(iter(mine))[1]])
+
+    def _only_waits(self, request: Request) -> bool:
+        machine = self._draft.machines.get(request.machine)
+        return machine is not None and self.only_waits(request, machine)
+
     def only_waits(self, request: Request, machine: Machine) -> bool:
         """Whether nothing is to be settled of one in line: it could be served if everybody gave back what they have, and all is as it should
         be. What holds of a host is asked of it once: there may be thousands in line."""
@@ -45,14 +72,17 @@ class Pool:
         seen = self._seen.get(machine.uuid)
         if seen is None or seen.template or seen.host != machine.host or seen.vcenter != machine.vcenter:
             return False
+        return (1 if request.partly else request.count) <= self._most(request.kind, machine)
+
+    def _most(self, kind: str, machine: Machine) -> int:
+        """How many of a kind there are for a machine; 0: also where it can be given none."""
         if self._stamp != self._draft.stamp:
             self._forget()
-        key = request.kind, machine.vcenter, machine.host
+        key = kind, machine.vcenter, machine.host
         most = self._open.get(key)
         if most is None:
-            shut = self._sight.shut(machine)
-            most = self._open[key] = self.good(request.kind, machine.uuid) if shut == "" else 0
-        return (1 if request.partly else request.count) <= most
+            most = self._open[key] = self.good(kind, machine.uuid) if self._sight.shut(machine) == "" else 0
+        return most
 
     def _forget(self) -> None:
         self._good, self._open, self._stamp = {}, {}, self._draft.stamp

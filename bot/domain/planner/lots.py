@@ -6,17 +6,19 @@ One pass over the cards for each line, however many wait in it. It gives nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from bot.domain.caps import Caps
 from bot.domain.draft import Draft
 from bot.domain.frees import Frees
-from bot.domain.model import Mode, Request, SlotId, Turn
+from bot.domain.model import MachineId, Mode, Request, SlotId, Turn
 from bot.domain.near import near
 from bot.domain.planner.giving import Given
 from bot.domain.planner.past import Past
 from bot.domain.planner.spots import Spot, There, best, there
 from bot.domain.policy import Policy
 from bot.domain.rules import Rule
+from bot.domain.shelves import Line
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, has_kind
 
@@ -39,13 +41,25 @@ class Lot:
 
     @property
     def open(self) -> list[There]:
-        """The slots that somebody could be given now, whoever asks."""
+        """The slots that somebody in it could be given now."""
         if self._open is None:
             machine = self._draft.machines.get(self._machine)
             host = (machine.vcenter, machine.host) if machine is not None and machine.host else None
             here = there(self._draft, self._sight, self.kind, host, self._policy, self._off) if host is not None else []
-            self._open = here
+            self._open = [t for t in here if not self._only_at_home(t) or t.home in self._wanted]
         return self._open
+
+    @staticmethod
+    def _only_at_home(slot: There) -> bool:
+        """Whether nobody but the machine on which it sits could have it."""
+        return slot.turn is Turn.NEXT and slot.free_at is None
+
+    @cached_property
+    def _wanted(self) -> frozenset[MachineId]:
+        """The machines of the host that somebody waits for."""
+        machine = self._draft.machines.get(self._machine)
+        host = f"{machine.vcenter}:{machine.host}" if machine is not None else ""
+        return frozenset(r.machine for r in self._draft.kept(Line).on(host))
 
     @property
     def free(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from bot.domain import hours, windows
 from bot.domain.draft import Draft
@@ -38,22 +40,40 @@ def settle(draft: Draft, sight: Sight, people: People, policy: Policy, away: tim
     :param away: for so long, until this round, nobody could be answered
     """
     _left(draft, people)
-    pool = hindered.Pool(draft, sight)
-    for request in line(draft):
-        machine = draft.machines.get(request.machine)
-        if machine is not None and not away and pool.only_waits(request, machine):
-            continue  # as nearly all, in nearly every round
-        person = people.get(request.person)
-        if away:
-            request = _later(draft, sight, request, person, policy, away)
-        if machine is None or machine.gone or request.person not in machine.owners:
-            _lost_machine(draft, request, machine, person, policy)
-        elif request.state is RequestState.OFFERED:
-            _settle_offer(draft, sight, request, person, policy)
-        else:
-            if request.rest is not None:
-                _settle_rest(draft, sight, request)
-            hindered.settle(draft, sight, pool, draft.requests[request.number], machine, policy)
+    pool, waiting = hindered.Pool(draft, sight), line(draft)
+    stamp, first = draft.stamp, waiting if away else pool.unsure(waiting)
+    for request in first:
+        _one(draft, sight, people, policy, pool, request, away)
+        if draft.stamp != stamp and not away:  # what is there for those behind is not what it was
+            for other in waiting[bisect_right(waiting, request.place_key, key=attrgetter("place_key")) :]:
+                _one(draft, sight, people, policy, pool, other, away)
+            return
+
+
+def _one(
+    draft: Draft,
+    sight: Sight,
+    people: People,
+    policy: Policy,
+    pool: hindered.Pool,
+    request: Request,
+    away: timedelta,
+) -> None:
+    """One in line."""
+    machine = draft.machines.get(request.machine)
+    if machine is not None and not away and pool.only_waits(request, machine):
+        return  # as nearly all, in nearly every round
+    person = people.get(request.person)
+    if away:
+        request = _later(draft, sight, request, person, policy, away)
+    if machine is None or machine.gone or request.person not in machine.owners:
+        _lost_machine(draft, request, machine, person, policy)
+    elif request.state is RequestState.OFFERED:
+        _settle_offer(draft, sight, request, person, policy)
+    else:
+        if request.rest is not None:
+            _settle_rest(draft, sight, request)
+        hindered.settle(draft, sight, pool, draft.requests[request.number], machine, policy)
 
 
 def _later(

@@ -244,9 +244,10 @@ def apply(kept: Kept, changes: Changes, once: frozenset[str], now: datetime) -> 
 
 def _take_over(before: Books, books: Books, changes: Changes, sorted_anew: frozenset[type]) -> None:
     """The shelves of the books before, with what was written: making all of them anew would cost more than the round that asks. Not those
-    of nouns that stand in another order now."""
+    that say in which order nouns stand which stand in another one now."""
     kept = before.shelves.copy().items()  # at once: readers may be making others
-    taken = {k: x for k, x in kept if isinstance(x, Shelf) and sorted_anew.isdisjoint(x.follows)}
+    shelves = ((k, x) for k, x in kept if isinstance(x, Shelf))
+    taken = {k: x for k, x in shelves if not x.in_order or sorted_anew.isdisjoint(x.follows)}
     books.shelves.update({kind: shelf.over(books) for kind, shelf in taken.items()})
     was, now = tables(before), tables(books)
     for value in (*changes.removed, *changes.puts):  # machines before requests, which are found by them

@@ -1,0 +1,102 @@
+"""A round on books that were kept, and with all that lets it pass by whole groups of values, decides what one does that reads everything anew and
+looks at each: asked of every round of random histories. So nothing that makes long lines cheap changes what is given, said or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.domain import clockback
+from bot.domain.decide import decide
+from bot.domain.draft import Changes, Draft, key_of, tables
+from bot.domain.planner import hindered, lots
+from bot.edges.store import books as shelf
+from tests.domain import world as worlds
+from tests.domain.test_histories import History
+from tests.domain.test_modes_histories import ModesHistory
+from tests.domain.test_why_histories import Crowd
+from tests.domain.world import World
+
+
+class Always(clockback.Last):
+    """Something may always lie in the future."""
+
+    @property  # type: ignore[misc]
+    def at(self) -> datetime:
+        """The end of time."""
+        return datetime.max.replace(tzinfo=UTC)
+
+    @at.setter
+    def at(self, value: datetime | None) -> None:
+        """Whatever was found."""
+
+
+@contextmanager
+def long_way() -> Iterator[None]:
+    """Without any of what lets a round pass something by."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clockback, "Last", Always)
+        patch.setattr(hindered.Pool, "unsure", lambda _, waiting: list(waiting))
+        patch.setattr(lots.Lot, "_only_at_home", staticmethod(lambda _: False))
+        yield
+
+
+def both(draft: Draft, seen: Any, *more: Any, **named: Any) -> None:
+    """Decide, and see that the long way decides the same."""
+    anew = Draft(replace(draft.books), draft.now)
+    anew.paused = draft.paused
+    with long_way():
+        decide(anew, seen and replace(seen), *more, **named)
+    decide(draft, seen, *more, **named)
+    assert draft.changes() == anew.changes()
+
+
+def carried(world: World, changes: Changes, draft: Draft) -> None:
+    """Books after a transaction, with the shelves of those before as a store brings them along; where values were forgotten meanwhile, it reads
+    all anew."""
+    before = draft.books
+    World.apply(world, changes, draft)
+    written = {(type(value), key_of(value)) for value in (*changes.puts, *changes.removed)}
+    old, new = tables(before), tables(world.books)
+    if all((kind, key) in written for kind in old for key in old[kind].keys() - new[kind].keys()):
+        shelf._take_over(before, world.books, changes, frozenset())
+
+
+def play(kind: type[History], seed: int, steps: int) -> None:
+    """A history in which each round is decided twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "decide", both)
+        history = kind(seed)
+        patch.setattr(history.world, "apply", lambda changes, draft: carried(history.world, changes, draft))
+        history.play(steps)
+
+
+@pytest.mark.parametrize("kind", [History, Crowd, ModesHistory])
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_the_short_way_decides_what_the_long_one_does(kind: type[History], seed: int) -> None:
+    play(kind, seed, 12)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", [History, Crowd, ModesHistory])
+def test_it_does_so_in_many_histories(kind: type[History]) -> None:
+    for seed in range(25):
+        play(kind, seed, 40)
+
+
+def test_what_passes_somebody_by_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One who can be given nothing, and is taken for one who only waits."""
+    monkeypatch.setattr(hindered.Pool, "unsure", lambda *_: [])
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            play(Crowd, seed, 12)
