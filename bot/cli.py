@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -603,7 +604,25 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    try:
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what is still to be written, while it can be told that it was not
+    except OSError as error:
+        if error.errno not in NO_ROOM or sys.stdout is None:
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # else what is still to be written fails again at the end
+        if error.errno == errno.EPIPE:  # nobody reads it any more: as typer ends then
+            sys.exit(1)
+        typer.echo(f"Nothing more can be written: {error.strerror}", err=True)
+        sys.exit(2)
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE})
+"""What happens to an answer on its way out of the process; everything else is an error of ours."""
 
 
 if __name__ == "__main__":

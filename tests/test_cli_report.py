@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -150,3 +153,31 @@ def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
     open_store(f"sqlite:///{tmp_path}/books.db").close()
     told = gpubot(file, "--plot", str(tmp_path / "week.png"))
     assert told.exit_code == 0 and "There is nothing to draw" in told.stderr and not (tmp_path / "week.png").exists()
+
+
+def test_no_name_is_a_formula_for_a_spreadsheet(settings: Path) -> None:
+    store = open_store(f"sqlite:///{settings.parent}/books.db")
+    names = ['=HYPERLINK("http://x","ada")', "+1", "-1", "@ada", "\uff1d1", 'a, "b"', "🦊 fox", "'quoted"]
+    told = []
+    for name in names:
+        store.person_seen(Person("U1", name, "UTC"))
+        (row,) = (r for r in table(gpubot(settings, "--csv", "-", "--week").stdout) if r["person"])
+        told.append(row["person"])
+    store.close()
+    assert told == [*(f"'{name}" for name in names[:5]), *names[5:]]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize(
+    "words", [["--version"], ["report", "--csv", "-", "--settings"]], ids=["at once", "at the end"]
+)
+def test_a_full_disk_and_a_reader_that_left_are_no_error_of_ours(settings: Path, words: list[str]) -> None:
+    command = [sys.executable, "-m", "bot.cli", *words, *([str(settings)] if len(words) > 1 else [])]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "Nothing more can be written: No space left on device\n")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

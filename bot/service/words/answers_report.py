@@ -289,7 +289,27 @@ def rows(report: Report, names: Iterable[tuple[PersonId, str]]) -> list[tuple[st
     cells = sorted(report.cells.items(), key=lambda pair: (pair[0].day, pair[0].kind, pair[0].what, pair[0][3:]))
     for cell, amount in cells:
         hours = f"{float(amount) / 3.6e9:.3f}"
-        table.append(
-            (cell.day.isoformat(), cell.kind, cell.what, cell.team, known.get(cell.person, cell.person), hours)
-        )
+        words = (cell.kind, cell.what, cell.team, known.get(cell.person, cell.person))
+        table.append((cell.day.isoformat(), *map(_no_formula, words), hours))
     return table
+
+
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "\uff1d",
+    "\uff0b",
+    "\uff0d",
+    "\uff20",
+)  # the last four: as they are typed in East Asia
+"""With what a spreadsheet takes a cell for a formula. People choose their names themselves."""
+
+
+def _no_formula(text: str) -> str:
+    """A cell that no spreadsheet reckons: with an apostrophe before what would begin a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
