@@ -44,6 +44,11 @@ class Line:
         """Who may be over a share of the pool when it is their turn."""
         return self._shares.floats
 
+    def comes_after(self, request: Request, person: PersonId) -> bool:
+        """Whether a request is served after somebody who is behind it in line, since it is over a share of the pool now."""
+        theirs = [r.place_key > request.place_key for r in self._queued if r.person == person]
+        return request.number in self._shares.over and bool(theirs) and all(theirs)
+
     @cached_property
     def _likely_walk(self) -> Iterator[tuple[int, list[Free] | None]]:
         coming = self._play.next_round(self._like.machine)

@@ -124,7 +124,8 @@ class Play(Frees):
         likely, restart, waits = self._likely(request, soon)
         why = "" if offered else self._open(request) or ("ahead" if turn is None else "")
         booked = begins > max(self.now, last.likely)
-        cause = "booked" if booked else last.cause
+        after = last.cause == "behind" and self.line_of(request).comes_after(request, last.who)
+        cause = "booked" if booked else "share" if after else last.cause
         return Promise(
             likely,
             max(likely, self._latest(request, max(turn, begins))) if turn is not None and not why else None,

@@ -50,6 +50,7 @@ CAUSES = {
     "moving": "it is on its way to somebody",
     "reserved": "it is kept for somebody",
     "behind": "somebody is before it",
+    "share": "somebody behind it goes first, since it is over a share of the pool",
     "booked": "it is booked for then",
     # where nothing is known:
     "aside": "cards rest",

@@ -175,6 +175,9 @@ def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
             return ["one is just on its way to ", who, ", whose time then ends" if at else "", at]
         case "reserved":
             return ["one is kept for ", who, [" until", at] if at else None]
+        case "share":
+            first = f" go{'' if you else 'es'} first, since this is over a share while others wait"
+            return [who, first, [", and then has theirs until about", at] if at else None]
         case "behind":
             return [
                 who,

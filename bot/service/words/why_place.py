@@ -90,9 +90,13 @@ def _times(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
         return []
     promise = scene.promises.get(request.number)
     by_rule = not told.verdict.served and promise is not None and promise.likely is not None
-    if by_rule and promise is not None and promise.cause != "behind":  # whose time comes before it, no rule says
+    if by_rule and promise is not None and promise.cause not in OF_OTHERS:
         return [times_line(scene.books, promise)]
     return [promise_line(promise, told.reader, books=scene.books)]
+
+
+OF_OTHERS = frozenset({"behind", "share"})
+"""Causes of a waiting time that no rule tells: whose time comes before it."""
 
 
 def _several_line(request: Request, told: Told) -> LineOf | None:
