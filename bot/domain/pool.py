@@ -192,8 +192,7 @@ def settle(draft: Draft, sight: Sight, policy: Policy) -> None:
     for host in sight.seen.hosts:
         kept |= _host(draft, sight, host, policy)
     renumbered.clear(draft, sight)
-    seen = sight.machines
-    odd = [m for m in draft.machines.values() if not _as_before(m, seen.get(m.uuid))]
+    odd = _odd(draft.machines.values(), sight.machines)
     sight.found_odd(m.uuid for m in odd)
     for machine in odd:
         _machine(draft, sight, machine)
@@ -436,19 +435,21 @@ def _parts_fit(draft: Draft, sight: Sight, card: Card, policy: Policy) -> None:
                 _stranger(draft, sight, slot, machines)
 
 
-def _as_before(machine: Machine, seen: SeenMachine | None) -> bool:
-    """Whether a look says nothing new of a machine, as of nearly all in nearly every look."""
-    return (
-        seen is not None
-        and machine.name == seen.name
-        and machine.host == seen.host
-        and machine.vcenter == seen.vcenter
-        and not machine.missing
-        and not machine.gone
-        and not seen.template
-        and machine.owed_on is None
-        and machine.restored is None
-    )
+def _odd(machines: Iterable[Machine], seen: Mapping[MachineId, SeenMachine]) -> list[Machine]:
+    """Those of which a look says anything new; it says nothing new of nearly all in nearly every look."""
+    return [
+        m
+        for m in machines
+        if (s := seen.get(m.uuid)) is None
+        or m.name != s.name
+        or m.host != s.host
+        or m.vcenter != s.vcenter
+        or m.missing
+        or m.gone
+        or s.template
+        or m.owed_on is not None
+        or m.restored is not None
+    ]
 
 
 def _machine(draft: Draft, sight: Sight, machine: Machine) -> None:

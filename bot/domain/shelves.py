@@ -7,7 +7,8 @@ concerns and not all there is. Nothing here decides anything: a shelf says what 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from itertools import chain
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -256,6 +257,13 @@ class Line(Shelf):
         mine, anywhere = self._on.get(host, []), self._on.get("", []) if host else []
         return sorted((*mine, *anywhere), key=_place) if anywhere else mine.copy()
 
+    def but_on(self, hosts: Set[str]) -> list[Request]:
+        """Those whose machine is on none of these hosts, in order."""
+        self._fresh()
+        if not hosts:
+            return self._all.copy()
+        return sorted(chain.from_iterable(mine for host, mine in self._on.items() if host not in hosts), key=_place)
+
     def _fresh(self) -> None:
         if self._stale:
             self._anew()
@@ -269,9 +277,14 @@ def _waits(request: Request) -> bool:
     return request.state is RequestState.QUEUED or request.state is RequestState.OFFERED
 
 
+def place(vcenter: str, host: str) -> str:
+    """A host, by its vCenter and its id there."""
+    return f"{vcenter}:{host}"
+
+
 def place_of(machine: Machine | None) -> str:
     """The host of a machine, by vCenter and id; "" not known."""
-    return f"{machine.vcenter}:{machine.host}" if machine is not None and machine.host else ""
+    return place(machine.vcenter, machine.host) if machine is not None and machine.host else ""
 
 
 def moves_of(books: Shelves, machine: MachineId) -> tuple[Move, ...]:

@@ -18,6 +18,7 @@ from bot.domain.near import host_of, near
 from bot.domain.planner.past import needs
 from bot.domain.planner.plain import Plain
 from bot.domain.policy import Policy
+from bot.domain.shelves import cards_on
 from bot.domain.sight import Sight
 from bot.domain.slots import parts
 
@@ -56,7 +57,19 @@ class Pool:
         """Whether so much is there as any of a group wants, and its machines are seen as the books have them."""
         if odd and any(uuid in odd for _, uuid in mine):
             return False
-        return max(need for need, _ in mine) <= self._most(kind, self._draft.machines[next(iter(mine))[1]])
+        machine = self._draft.machines[next(iter(mine))[1]]
+        return self._sight.shut(machine) == "" and self._has(kind, machine, max(need for need, _ in mine))
+
+    def _has(self, kind: str, machine: Machine, need: int) -> bool:
+        """Whether there are so many: as ``good``, and no farther than that needs."""
+        there = near(self._draft, machine.uuid)
+        for card in (
+            cards_on(self._draft, machine.vcenter, machine.host) if there is not None else self._draft.cards.values()
+        ):
+            need -= self._of(card, kind)
+            if need <= 0:
+                return True
+        return False
 
     def _only_waits(self, request: Request) -> bool:
         machine = self._draft.machines.get(request.machine)

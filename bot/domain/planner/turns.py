@@ -22,11 +22,11 @@ from bot.domain.planner.back import passing, stay
 from bot.domain.planner.giving import Given, Left, give, take_away
 from bot.domain.planner.lots import Lot
 from bot.domain.planner.past import kept_to, needs
-from bot.domain.planner.spots import People, Spot, window_known
+from bot.domain.planner.spots import People, Spot, together, window_known
 from bot.domain.policy import Policy
-from bot.domain.queue import line, line_of
+from bot.domain.queue import line_of
 from bot.domain.rules import Rule
-from bot.domain.shelves import CardsOn
+from bot.domain.shelves import CardsOn, Line, place
 from bot.domain.sight import Sight
 from bot.domain.slots import card_name, has_kind, parts, rivals
 
@@ -42,7 +42,7 @@ def allot(draft: Draft, sight: Sight, people: People, policy: Policy, off: froze
     :param off: rules that are not applied. On a copy of the books alone: what is lent to one may be given to another then
     """
     turns = Turns(draft, sight, people, policy, off)
-    for request in line(draft):
+    for request in draft.kept(Line).but_on({place(*host) for host in turns.lent_out}):
         if not turns.is_over(request):
             turns.take(request)
 
@@ -78,7 +78,7 @@ class Turns:
         self._frees = Frees(draft, draft.now, policy, self._zone, sight)
         self._lots: dict[tuple[str, str], Lot] = {}  # by host and kind
         self._over_for: set[tuple[str, str, str]] = set()  # see ``is_over``: by kind, and host
-        self._lent_out = _lent_out(draft) if Rule.LENT not in off else frozenset()
+        self.lent_out = _lent_out(draft) if Rule.LENT not in off else frozenset()
         self._anywhere: list[Request] = []  # those who wait for a machine on a host that is not known: for all hosts
         self._kept: dict[
             SlotId, dict[str, int]
@@ -101,7 +101,7 @@ class Turns:
         if machine is None:
             return False
         at = machine.vcenter, machine.host
-        return at in self._lent_out or (request.kind, *at) in self._over_for
+        return at in self.lent_out or (request.kind, *at) in self._over_for
 
     def take(self, request: Request) -> None:
         """The next one in line: it is given something, or has to wait."""
@@ -208,6 +208,8 @@ class Turns:
     def _can_have(self, lot: Lot, request: Request, found: list[Spot]) -> Given | Left:
         """What somebody can be given for whom enough is there, by shares and by what others count on."""
         fewer = request.partly or self._is_off(Rule.TOGETHER, request)
+        if request.partly:
+            found = together(self._draft, found)
         most = min(request.count, len(found))
         window = window_known(self._draft, self._sight, request)
         given: Given | Left = Left()
@@ -347,7 +349,7 @@ class Turns:
 
 
 def _lent_out(draft: Draft) -> frozenset[tuple[str, str]]:
-    """The hosts of which every card is given whole, and kept by who has it: of those nobody in line is given anything."""
+    """The hosts of which every card is given whole, and kept by who has it, or for who is next: of those nobody in line is given anything."""
     return frozenset(
         host
         for host, cards in draft.kept(CardsOn).hosts.items()
@@ -358,7 +360,11 @@ def _lent_out(draft: Draft) -> frozenset[tuple[str, str]]:
 def _is_kept(draft: Draft, card: Card) -> bool:
     holder = draft.holder(card.name, Turn.HAS)
     lease = draft.leases.get(holder) if holder is not None else None
-    return holder is not None and (lease is None or lease.state is not LeaseState.RETURNING)
+    if holder is None or lease is None or lease.state is not LeaseState.RETURNING:
+        return holder is not None
+    return (
+        bool(lease.fault) or draft.holder(card.name, Turn.NEXT) is not None
+    )  # it comes back for nobody, or for somebody already
 
 
 def _free_at(draft: Draft, card: Card) -> datetime:
