@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import pytest
+from slack_bolt import Ack, BoltResponse
 
 from bot.edges.slack import app as edge_app
 from bot.local.slack import LocalSlack, start_in_thread
@@ -116,6 +118,21 @@ def test_another_command_of_the_manifest_is_told_the_word(slack: LocalSlack) -> 
         assert edge.desk.heard == []
 
 
+def test_a_command_that_is_delivered_twice_is_heard_once_and_answered_twice(edge: Edge) -> None:
+    edge.drive.command("ada", "#gpu", "/gpu first")
+    said: list[dict[str, object]] = []
+
+    def ack(**answer: object) -> BoltResponse:
+        said.append(answer)
+        return BoltResponse(status=200)
+
+    body = {"command": "/gpu", "text": "extend", "user_id": edge.desk.heard[0].person, "channel_id": edge.slack.channel}
+    for once in ("1.2.a", "1.2.a", "1.2.b", None):
+        edge.app._command(cast("Ack", ack), {**body, "trigger_id": once})
+    assert [ask.text for ask in edge.desk.heard] == ["first", "extend", "extend", "extend"]
+    assert len(said) == 4 and said[0] == said[1]
+
+
 # ---- clicks
 
 
@@ -135,6 +152,23 @@ def test_a_click_in_a_shared_message_leaves_it_and_answers_beside_it(edge: Edge)
     (board,) = [m for m in edge.drive.messages("ada", "#gpu") if m["ts"] == at.ts]
     assert board["text"] == "The board"
     assert all(call["args"]["replace_original"] is False for call in edge.calls("response_url")[-1:])
+
+
+def test_a_double_click_is_heard_once_and_another_click_is_heard(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = edge.voice.post(
+        "channel", Reply((("Yours until 18:00",),), (Button("4 h longer", "extend 4h"), Button("Mine", "mine")))
+    )
+
+    def press(name: str, text: str = "4 h longer") -> None:
+        assert edge.drive.click(name, "#gpu", ts=at.ts, text=text)["acked"]
+
+    for name, text in (("ada", "4 h longer"), ("ada", "4 h longer"), ("bob", "4 h longer"), ("ada", "Mine")):
+        press(name, text)
+    names = [(ask.person, ask.text) for ask in edge.desk.heard]
+    assert [text for _, text in names] == ["extend 4h", "extend 4h", "mine"] and names[0][0] != names[1][0]
+    monkeypatch.setattr(edge_app, "DOUBLE_S", 0.0)  # a while later
+    press("ada")
+    assert len(edge.desk.heard) == 4
 
 
 def test_a_click_is_acked_while_slack_is_slow_to_take_the_answer(edge: Edge) -> None:

@@ -12,6 +12,7 @@ import logging
 import re
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,8 +42,12 @@ THREADS = 24
 PATIENCE = 2.0
 """Real seconds that an ack waits for the desk's answer. Slack gives up after three, network included."""
 
+DOUBLE_S = 1.0
+"""Real seconds in which one person presses one button of one message a second time and means the first: a double click. Not every line says the
+same twice (`extend 4h`)."""
+
 REMEMBERED = 2000
-"""Event ids kept to recognise a repeated delivery."""
+"""Ids of events, and of commands, kept to recognise a repeated delivery."""
 
 SORRY = "Something of mine broke, and nothing was changed. Please try again in a minute; for an admin: reference {}."
 WAIT = "One moment: many people are asking at once. The answer follows here."
@@ -72,6 +77,8 @@ class SlackApp:
         self._count, self._pictures = settings.count, pictures
         self._client = make_client(settings)
         self._seen: OrderedDict[str, None] = OrderedDict()
+        self._commands: OrderedDict[str, Future[Reply]] = OrderedDict()  # by trigger_id
+        self._pressed: dict[tuple[str, ...], float] = {}  # which button by whom -> when, in real seconds
         self._lock = threading.Lock()
         self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="desk")
         self.answers = Answers()
@@ -108,7 +115,10 @@ class SlackApp:
 
     def _ask(self, person: str, text: str, place: str) -> Future[Reply]:
         """Ask the desk beside, and wait for its answer for a short while."""
-        asked = self.executor.submit(self._answer, person, text, place)
+        return self._soon(self.executor.submit(self._answer, person, text, place))
+
+    def _soon(self, asked: Future[Reply]) -> Future[Reply]:
+        """The same, waited for."""
         try:
             asked.result(PATIENCE)
         except TimeoutError:
@@ -133,7 +143,7 @@ class SlackApp:
     # ---- listeners
 
     def _command(self, ack: Ack, body: Body) -> None:
-        asked = self._ask(body["user_id"], typed(body.get("text") or ""), body.get("channel_id", ""))
+        asked = self._commanded(body)
         if asked.done():
             reply = asked.result()
             ack(response_type="ephemeral", **self._rendered(reply))
@@ -142,18 +152,45 @@ class SlackApp:
         ack(response_type="ephemeral", text=WAIT)
         _when_done(asked, partial(self._later, body, replace=False))
 
+    def _commanded(self, body: Body) -> Future[Reply]:
+        """The desk is asked once, however often a command is delivered: whoever missed the ack gets the same answer."""
+        once = str(body.get("trigger_id") or secrets.token_hex(8))
+        person, text, place = body["user_id"], typed(body.get("text") or ""), body.get("channel_id", "")
+        with self._lock:
+            if once not in self._commands:
+                self._commands[once] = self.executor.submit(self._answer, person, text, place)
+                _forget(self._commands)
+            asked = self._commands[once]
+        return self._soon(asked)
+
     def _other_command(self, ack: Ack, body: Body) -> None:
         """A slash command that the manifest has and the settings do not."""
         ack(response_type="ephemeral", text=OTHER_WORD.format(self._command_word))
 
     def _click(self, ack: Ack, body: Body) -> None:
         action = (body.get("actions") or [{}])[0]
+        if self._twice(body, action):
+            ack()
+            return
         place = (body.get("channel") or {}).get("id", "")
         asked = self._ask(body["user"]["id"], str(action.get("value") or ""), place)
         ack()
         # Only a message that nobody else sees may be replaced by the answer; the desk edits the shared ones itself.
         ephemeral = bool((body.get("container") or {}).get("is_ephemeral"))
         _when_done(asked, partial(self._later, body, replace=ephemeral))
+
+    def _twice(self, body: Body, action: Body) -> bool:
+        """Whether the same button of a message was pressed by the same person a moment ago."""
+        container, now = body.get("container") or {}, time.monotonic()
+        if not container.get("message_ts"):
+            return False
+        where = (container.get("channel_id"), container["message_ts"], action.get("action_id"), action.get("value"))
+        key = tuple(str(part) for part in (body["user"]["id"], *where))
+        with self._lock:
+            self._pressed = {k: at for k, at in self._pressed.items() if now - at < DOUBLE_S}
+            again = key in self._pressed
+            self._pressed.setdefault(key, now)
+        return again
 
     def _old_click(self, ack: Ack, body: Body) -> None:
         """A button of an earlier version, or one that opens an address."""
@@ -191,8 +228,7 @@ class SlackApp:
             if event_id in self._seen:
                 return False
             self._seen[event_id] = None
-            while len(self._seen) > REMEMBERED:
-                self._seen.popitem(last=False)
+            _forget(self._seen)
         return True
 
     # ---- answers that do not go with an ack; all of these only hand over
@@ -246,6 +282,12 @@ class SlackApp:
         opened = calls.call(self._client, "conversations.open", users=person)
         said = message(reply, self._people.name_of)
         _speak(self._client, "chat.postMessage", {"channel": opened["channel"]["id"], **said})
+
+
+def _forget(remembered: OrderedDict[str, Any]) -> None:
+    """The oldest, if it is too many."""
+    while len(remembered) > REMEMBERED:
+        remembered.popitem(last=False)
 
 
 class _OneWorkspace(Authorize):
