@@ -102,7 +102,7 @@ class Frees:
         if card.aside is not None or card.doubted:
             return None
         label, after = self.takes.get(slot), self.nexts.get(slot)
-        if label == wanted and label is not None and label not in self.books.leases:  # offered to whoever asks
+        if label == wanted and label is not None and self.lease_of(label) is None:  # offered to whoever asks
             return Free(self.now, self.now, slot, "free_now", sure=True)
         if label is None:
             elsewhere = self.sight is not None and self.sight.settings(slot)
@@ -119,11 +119,17 @@ class Frees:
             return self.free(slot, "")
         return self._of(label, slot)
 
+    def lease_of(self, label: str) -> Lease | None:
+        """The lease that has, or will have, what is held under a label; None: it is offered. The number of a request that was given up once, and
+        waits again, is that of a lease that is over."""
+        lease = self.books.leases.get(label)
+        return lease if lease is not None and lease.state in OPEN_LEASE else None
+
     def back_of(self, label: str, has: datetime) -> tuple[datetime, bool]:
         """When devices are back at worst, all of which a label has then; and whether that is so whoever waits."""
-        lease = self.books.leases.get(label)
+        lease = self.lease_of(label)
         request = self.books.requests.get(int(label)) if label.isdigit() else None
-        keeps = self._keeps_to(lease) if lease is not None else request.passing if request is not None else None
+        keeps = self.keeps_to(label)
         if keeps is not None:
             return max(has, keeps.back_by), True
         if lease is not None:
@@ -135,7 +141,7 @@ class Frees:
 
     def _after(self, free: Free, label: str) -> Free:
         """Somebody is next for the slot: it has it from when it is free."""
-        lease = self.books.leases.get(label)
+        lease = self.lease_of(label)
         if lease is None:
             return self._offered(label, free.slot, free)
         comes = self._comes(lease)
@@ -149,8 +155,8 @@ class Frees:
 
     def _of(self, label: str, slot: SlotId) -> Free | None:
         """When the slot that a label has is expected back."""
-        lease = self.books.leases.get(label)
-        if lease is None or lease.state not in OPEN_LEASE:
+        lease = self.lease_of(label)
+        if lease is None:
             return self._offered(label, slot)
         if lease.fault:
             return None
@@ -270,6 +276,12 @@ class Frees:
 
         return lease.passing if lease.passing is not None and waits_for(self.books, lease) is not None else None
 
+    def keeps_to(self, label: str) -> Passing | None:
+        """What is kept to under a label: by a lease, or by whoever is offered it; None: nothing."""
+        lease = self.lease_of(label)
+        request = self.books.requests.get(int(label)) if label.isdigit() else None
+        return self._keeps_to(lease) if lease is not None else request.passing if request is not None else None
+
     def _given_way(self, lease: Lease) -> tuple[SlotId, ...]:
         """The devices of a spare lease whose time is over, since somebody else waits."""
         wanted = lease.terms.spare and any(r.person != lease.person for r in self._waiters(lease.kind, lease.machine))
@@ -277,7 +289,23 @@ class Frees:
         if not wanted or request is None or request.terms.spare:
             return lease.slots if wanted else ()
         beyond = Caps(self.sheet, self.policy, lease.kind, lease.machine).share(lease).beyond
-        return lease.slots[-beyond:] if beyond else ()
+        if beyond:  # with what goes back before it its holder may be within their share
+            beyond -= sum(len(x.slots) for x in self.books.leases.values() if self._before(x, lease))
+        return lease.slots[-beyond:] if beyond > 0 else ()
+
+    def _before(self, other: Lease, lease: Lease) -> bool:
+        """Whether another lease of its holder, or team, goes back before one that is over their share: what is over its time, what was asked for as
+        spare, and what was lent later."""
+        mine = other.person == lease.person or (lease.team != "" and other.team == lease.team)
+        if not mine or other.label == lease.label or other.state is not LeaseState.ACTIVE or other.kind != lease.kind:
+            return False
+        if host_of(self.books, other.machine) != host_of(self.books, lease.machine):
+            return False
+        if other.end is not None and other.end <= self.now:
+            return True
+        asked = self.books.requests.get(other.request)
+        later = (other.since, lease.label) > (lease.since, other.label)
+        return other.terms.spare and (asked is None or asked.terms.spare or later)
 
     @cached_property
     def sheet(self) -> Draft:
@@ -348,7 +376,16 @@ class Frees:
     def agreed(self, machine: MachineId, label: str) -> list[Agreement]:
         """The open agreements that may serve a label."""
         mine = (a for a in agreements_of(self.books, machine) if a.state is AgreementState.OPEN)
-        return [a for a in mine if a.firm or carries(self.books, a, label)]
+        found = [a for a in mine if a.firm or carries(self.books, a, label)]
+        return [a for a in found if not self._begun_without(a, label)] if found else found
+
+    def _begun_without(self, agreement: Agreement, label: str) -> bool:
+        """Whether the one restart that a time is for has begun, and has nothing to do with a label: it is used up then."""
+        once = agreement.kind is not AgreementKind.STANDING
+        return once and any(
+            m.agreement == agreement.number and m.state in UNDER_WAY and all(w.label != label for w in m.wishes)
+            for m in moves_of(self.books, agreement.machine)
+        )
 
     def next_window(
         self, agreements: Iterable[Agreement], uuid: MachineId, at: datetime

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Protocol, TypeVar
 
@@ -42,6 +42,9 @@ from bot.domain.vgpu import gigabytes
 from bot.domain.waiting import Shift, ShiftWhy
 
 T = TypeVar("T")
+
+A_ROUND = timedelta(minutes=1)
+"""More than the time between two rounds."""
 
 
 @dataclass(frozen=True)
@@ -395,8 +398,8 @@ def contended(books: Places, kind: str, machine: MachineId = "", now: datetime |
 def _contended(books: Places, kind: str, machine: MachineId, now: datetime) -> bool:
     books = near(books, machine) or books
     had = {hold.slot for hold in books.holds if hold.turn is Turn.HAS}
-    wanted = ((k, _wanted(books, k, now)) for k in rivals(books, kind))
-    return any(n > sum(1 for s in _good(books, k) if s not in had) for k, n in wanted if n)
+    wanted = (k for k in rivals(books, kind) if _wanted(books, k, now))
+    return any(_short(books, k, sum(1 for s in _good(books, k) if s not in had), now) > 0 for k in wanted)
 
 
 def _now(books: Places, now: datetime | None) -> datetime:
@@ -426,7 +429,24 @@ def _lacking(books: Places, kind: str, now: datetime) -> int:
         lease = books.leases.get(holds.get(Turn.HAS, ""))
         back = lease is not None and lease.state is LeaseState.RETURNING and not lease.fault
         coming += Turn.HAS not in holds or (back and Turn.NEXT not in holds)
-    return _wanted(books, kind, now) - coming
+    return _short(books, kind, coming, now)
+
+
+def _short(books: Places, kind: str, there: int, now: datetime) -> int:
+    """How many more devices are wanted in line than are there; below 0: so many are over. What is booked for later wants none yet, but keeps what is
+    there from those who wait behind it: whoever could go past it has done so in the round after they asked."""
+    left, kept, short = there, 0, 0
+    for r in line(books):
+        if r.kind != kind or r.state is not RequestState.QUEUED or r.rest is not None:
+            continue
+        if not order.waits(r, now):
+            kept, left = kept + min(r.count, left), max(0, left - r.count)
+            continue
+        if kept and (r.changed is None or now - r.changed < A_ROUND):
+            kept, left = 0, left + kept
+        short += max(0, r.count - left)
+        left = max(0, left - r.count)
+    return short or _wanted(books, kind, now) - there
 
 
 def _wanted(books: Places, kind: str, now: datetime) -> int:

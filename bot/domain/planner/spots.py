@@ -87,6 +87,16 @@ def _spot(found: There, request: Request) -> Spot | None:
     return Spot(found.slot, Turn.NEXT, free_at=found.free_at) if found.free_at is not None else None
 
 
+def together(draft: Draft, found: list[Spot]) -> list[Spot]:
+    """Those of some devices for which nobody waits longer than for the first: what is there; else what comes out of a machine with the first of them.
+    Who takes fewer than they want waits for no more."""
+    now = [spot for spot in found if spot.here or spot.turn is Turn.HAS]
+    if now or not found:
+        return now
+    first = min(found, key=lambda spot: (spot.free_at is None, spot.free_at or draft.now))
+    return [spot for spot in found if draft.holder(spot.slot, Turn.HAS) == draft.holder(first.slot, Turn.HAS)]
+
+
 def there(
     draft: Draft,
     sight: Sight,

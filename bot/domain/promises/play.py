@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import groupby
 
 from bot.domain import blackouts, hours, windows
 from bot.domain.draft import Draft
@@ -276,6 +277,12 @@ class Play(Frees):
         for one in sorted(nexts, key=lambda x: (x.since, x.label)):
             taken = free[: one.lacks]
             del free[: one.lacks]
+            keeps = self.keeps_to(one.label)
+            if keeps is not None:  # put on in time, or given up in time: what is not there by then never is its own
+                had = [(self.now, True, "", one.person)] * one.has
+                for device in (*had, *taken):
+                    insort(free, device if device[0] > keeps.back_by else (keeps.back_by, True, "", one.person))
+                continue
             at, sure = self.back_of(one.label, max((device[0] for device in taken), default=self.now))
             own = any(who == one.person and not known for _, known, _, who in taken)
             for _ in range(one.has + len(taken)):
@@ -284,20 +291,28 @@ class Play(Frees):
 
     def _in_turn(self, like: Request, base: list[Free]) -> Iterator[Back]:
         """When each device is back. Of what is over its time, or spare, only so much goes back as is wanted: those first that do nothing, which are
-        back soonest, then what is spare, then whoever is over their time for longest. So where more than enough is, nobody is sure to have what is
-        over its time before what is spare."""
-        over = [f for f in base if f.cause in ("over_time", "spare") and not f.sure]
-        spare = [f.latest for f in over if f.cause == "spare"]
-        many = bool(spare) and len(over) > shortage(self.sheet, like.kind, like.machine)
+        back soonest, then what is spare, then whoever is over their time for longest. So where what goes back before it is enough, nobody is sure
+        to have what is over its time before what is spare."""
+        spare = [f.latest for f in base if f.cause == "spare" and not f.sure]
+        over = [f for f in base if f.cause == "over_time" and not f.sure] if spare else []
+        left = shortage(self.sheet, like.kind, like.machine) - len(spare) if over else 0
+        late: set[SlotId] = set()
+        for _, mine in groupby(sorted(over, key=self._over_since), key=self._over_since):
+            slots = [f.slot for f in mine]
+            late.update(slots if left <= 0 else ())
+            left -= len(slots)
         for f in base:
-            late = many and f.cause == "over_time" and not f.sure
-            yield (max(f.latest, *spare) if late else f.latest), f.sure, "", f.who
+            yield (max(f.latest, *spare) if f.slot in late else f.latest), f.sure, "", f.who
+
+    def _over_since(self, free: Free) -> tuple[datetime, str]:
+        """Since when the lease of a device is over its time, and which one it is."""
+        return free.at or self.now, self.takes.get(free.slot, "")
 
     def _next_for(self, label: str) -> _NextFor | None:
         """Who is next for devices: a lease, or somebody to whom they are offered."""
         lacks = sum(1 for other in self.nexts.values() if other == label)
         has = sum(1 for other in self.takes.values() if other == label)
-        lease = self.books.leases.get(label)
+        lease = self.lease_of(label)
         request = self.books.requests.get(int(label)) if label.isdigit() else None
         since = (
             lease.since if lease is not None else request.offer.made if request is not None and request.offer else None

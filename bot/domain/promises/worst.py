@@ -50,13 +50,19 @@ class Worst:
     def _counted(self, request: Request, free: list[Back], count: int) -> tuple[datetime, list[Back]]:
         """The devices that a request takes, and when it has them all. Until the time of a booking nobody gives anything back for it: so what is not free
         by itself is taken then, by the terms."""
-        begins, frees = self.earliest(request), self._frees
-        if request.start is None or request.start <= frees.now:
+        begins, night = self.earliest(request), self._taken_by(request)
+        if night is None:
             return free[count - 1][0], free[:count]
-        stuck = request.start + ROUND + frees.policy.stuck_return
-        night = max([begins, *(frees.night(stuck, zone) for zone in self._zones)])
         found = sorted((self._by_then(device, night), device) for device in free)[:count]
         return max(begins, found[-1][0]), [device for _, device in found]
+
+    def _taken_by(self, request: Request) -> datetime | None:
+        """When what nobody gives back before the time of a booking is taken for it, by the terms; None: it waits from now on."""
+        frees = self._frees
+        if request.start is None or request.start <= frees.now:
+            return None
+        stuck = request.start + ROUND + frees.policy.stuck_return
+        return max([self.earliest(request), *(frees.night(stuck, zone) for zone in self._zones)])
 
     def _by_then(self, device: Back, night: datetime) -> datetime:
         """When a device is there for a booking before whose time nobody waits: what would come back for somebody is taken in that night."""
@@ -125,7 +131,8 @@ class Worst:
     def _after_floats(self, request: Request) -> tuple[list[Back], datetime]:
         """Too little is left for a request that is next: what there is when all who float were served before it, each at the last moment, so one
         after the other."""
-        begins = map(self.earliest, (request, *self._floats))
+        all_of = request, *self._floats
+        begins = *map(self.earliest, all_of), *(at for one in all_of if (at := self._taken_by(one)) is not None)
         at = max([self._from, *begins, *(device[0] for device in (*self._free[-1:], *self._wanted))])
         for other in self._floats:
             at = self._back(other, at)
