@@ -73,14 +73,19 @@ def test_a_person_reads_their_own_hours_and_admins_everybodys(house: House) -> N
 
 def test_the_last_whole_week_and_month(house: House) -> None:
     used(house)
-    assert told(house, "ada", "report week").startswith("Mon 9 to Sun 15 Mar: 4 cards were lent 0 % of their hours.")
+    assert told(house, "ada", "report week").startswith("Mon 9 to Sun 15 Mar: no card was known yet.")
+    assert house.say("ada", "report week").picture is None
     house.clock.forward(days=7)
     week = told(house, "ada", "report week")
     assert week.startswith("Mon 16 to Sun 22 Mar: 4 cards were lent 5") and week == told(
         house, "ada", "report last week"
     )
     house.clock.forward(days=14)
-    assert told(house, "ada", "report month").startswith("Sun 1 to Tue 31 Mar: 4 cards were lent ")
+    assert told(house, "ada", "report month").startswith(
+        "Mon 16 to Tue 31 Mar, since the first card: 4 cards were lent "
+    )
+    picture = house.say("ada", "report month").picture
+    assert picture is not None and len(picture.bars) == 16 and picture.about.startswith("Mon 16 to Tue 31 Mar")
     reply = house.say("ada", "report year")
     assert not reply.ok and "report week" in text_of(reply)
 
@@ -107,8 +112,8 @@ def test_the_picture_of_a_month_names_its_mondays(house: House) -> None:
     house.clock.forward(days=28)
     picture = house.say("ada", "report month").picture
     assert picture is not None
-    assert [bar.label for bar in picture.bars if bar.label] == ["Mon 2", "Mon 9", "Mon 16", "Mon 23", "Mon 30"]
-    assert len(picture.bars) == 31
+    assert [bar.label for bar in picture.bars if bar.label] == ["Mon 16", "Mon 23", "Mon 30"]
+    assert len(picture.bars) == 16  # the first card was there on the 16th
 
 
 def test_a_card_that_rests_is_no_free_one(house: House) -> None:
@@ -179,6 +184,19 @@ def test_it_is_off_or_at_another_time_by_a_setting(
     house.round()
     assert len(posts(house)) == there
     house.close()
+
+
+def test_a_week_is_told_once_though_the_settings_name_another_day_meanwhile(house: House) -> None:
+    used(house)
+    next_monday(house, 1)
+    house.round()
+    for run, day in enumerate((1, 4, 6)):
+        house.policy = replace(house.policy, weekly_post=(day, time(9, 30)))
+        house.restart(f"run-{run}")
+        next_monday(house, 1)
+        house.clock.forward(days=day)
+        house.round()
+    assert len(posts(house)) == 1
 
 
 def test_it_outlives_an_outage_of_slack(house: House) -> None:

@@ -162,6 +162,17 @@ def test_a_card_that_was_elsewhere_or_not_there_yet() -> None:
     assert report.sum(What.RESTING) == ALL - 6 * H and report.sum(*POOL) == ALL - H
 
 
+def test_days_before_the_first_card_are_not_told_of() -> None:
+    cards, lines = [card(), card(2)], [seen(1, START + 30 * H), seen(2, START + 60 * H)]
+    report = told(cards=cards, lines=lines)
+    assert report.days == replace(WEEK, first=date(2026, 11, 10)) and report.cards == 2
+    assert report.sum(*POOL) == 2 * ALL - 90 * H
+    early = told(cards=cards, lines=lines, period=replace(WEEK, last=date(2026, 11, 10)))
+    assert early.cards == 1 and early.days.first == date(2026, 11, 10)
+    before = told(cards=cards, lines=lines, period=replace(WEEK, last=WEEK.first))
+    assert (before.cards, before.cells, before.days) == (0, {}, before.period)
+
+
 def test_what_is_still_to_come_is_in_no_sum() -> None:
     report = told(now=START + 30 * H, leases=[lease(START, None)])
     assert report.sum(*POOL) == 30 * H == report.sum(*LENT) and report.upto == START + 30 * H

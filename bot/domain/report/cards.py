@@ -49,6 +49,11 @@ def pieces(
             yield from _of(card, where, [m for m in mine if m[2] < end and start < m[4]], start, end)
 
 
+def first_seen(lines: Iterable[Line]) -> datetime:
+    """When a card came under the bot's eyes, by the lines about it; where none says so, always."""
+    return min((line.at for line in lines if line.what == "card.seen"), default=datetime.min.replace(tzinfo=UTC))
+
+
 _Claim = tuple[Lease, SlotId, datetime, datetime | None, datetime]
 """A lease, one of its devices, kept from, lent from (None: never), until."""
 
@@ -89,8 +94,7 @@ class _Where:
     def __init__(self, card: Card, lines: Sequence[Line]) -> None:
         self.marks: list[datetime] = []
         self._states: list[What] = []
-        seen = [line.at for line in lines if line.what == "card.seen"]
-        self.since = min(seen, default=datetime.min.replace(tzinfo=UTC))
+        self.since = first_seen(lines)
         own = host = doubted = False
         stands = standing.POOL
         for line in lines:

@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from bot.domain.model import Lease, Line, SlotId
 from bot.domain.report import people
-from bot.domain.report.cards import Piece, pieces
+from bot.domain.report.cards import Piece, first_seen, pieces
 from bot.domain.report.measured import measured
 from bot.domain.report.periods import Period, days_of
 from bot.domain.report.values import MICRO, Amount, Cell, Known, Report, What
@@ -25,18 +25,29 @@ def reckon(known: Known, period: Period, now: datetime) -> Report:
     for cell, amount in (*_of_cards(known, days, now), *_of_people(waits, days)):
         cells[cell] += amount  # type: ignore[assignment]  # Counter says int; fractions add up as well
     inside = [line for line in known.lines if period.start <= line.at < upto]
+    there = [at for at in _first_seen(known) if at < upto]
     served = [w for w in waits if w.served is not None and period.start <= w.served < upto]
     return Report(
         period=period,
         upto=upto,
-        cards=len(known.cards),
+        cards=len(there),
         cells={cell: amount for cell, amount in cells.items() if amount},
         waits=tuple(sorted(w.ends - w.begins for w in served)),
         asked=sum(period.start <= w.asked < upto for w in waits),
         promises=people.promises(waits, period.start, upto),
         nudges=people.nudges(inside, period.start, upto),
         restarts=len({line.about for line in inside if line.what in people.RESTARTED}),
+        begins=max(period.start, min(there, default=upto)),
     )
+
+
+def _first_seen(known: Known) -> list[datetime]:
+    """When each card was first there."""
+    lines: dict[str, list[Line]] = {card.name: [] for card in known.cards}
+    for line in known.lines:
+        if line.about in lines:
+            lines[line.about].append(line)
+    return [first_seen(about) for about in lines.values()]
 
 
 Days = Sequence[tuple[date, datetime, datetime]]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bot.domain.inside import Hour
 from bot.domain.model import Card, Lease, Line, PersonId, Request, SlotId
-from bot.domain.report.periods import Period
+from bot.domain.report.periods import Period, today
 
 Amount = int | Fraction
 """Microseconds of cards: whole ones, and fractions where a part of a card counts as its part of one."""
@@ -84,13 +84,14 @@ class Report:
 
     period: Period  # which days
     upto: datetime  # what was still to come then is not in it
-    cards: int  # how many there were in it
+    cards: int  # how many had been there by its end
     cells: Mapping[Cell, Amount]  # the sums; what is nought is left out
     waits: tuple[timedelta, ...]  # of requests that were served in it, shortest first
     asked: int  # how many requests were made in it
     promises: Promises
     nudges: Nudges
     restarts: int  # of machines, for cards
+    begins: datetime | None = None  # the first card of it was there then, or before it; None: that is not known
 
     def amount(
         self,
@@ -115,6 +116,13 @@ class Report:
     def sum(self, *whats: What, **of: Any) -> timedelta:
         """The same as a length of time."""
         return timedelta(microseconds=float(self.amount(*whats, **of)))
+
+    @property
+    def days(self) -> Period:
+        """The days that it tells of: without those on which there was no card yet."""
+        if self.begins is None or not self.cards:
+            return self.period
+        return Period(max(self.period.first, today(self.begins, self.period.zone)), self.period.last, self.period.zone)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ WORDS = {
 def reported(report: Report, reader: Person | None, *, admin: bool = True) -> Reply:
     """The answer to ``report``: sums, the reader's own, and for admins everybody's. ``reader``: None, it is the terminal's."""
     return say(
-        head(f"{period_words(report.period)}: {_lent_words(report)}"),
+        head(f"{_days_words(report)}: {_lent_words(report)}"),
         *_sums(report),
         *_scores(report),
         _own(report, reader.id) if reader is not None else None,
@@ -49,7 +49,7 @@ def reported(report: Report, reader: Person | None, *, admin: bool = True) -> Re
 def weekly_post(report: Report) -> Reply:
     """The weekly post: nobody's own hours."""
     return say(
-        head(f"Last week, {period_words(report.period)}: {_lent_words(report)}"),
+        head(f"Last week, {_days_words(report)}: {_lent_words(report)}"),
         *_sums(report),
         *_scores(report),
         buttons=(button("My week", "report week"), REQUEST),
@@ -60,9 +60,15 @@ def weekly_post(report: Report) -> Reply:
 # ---- lines ------------------------------------------------------------------------------------------------------------------
 
 
+def _days_words(report: Report) -> str:
+    """Its days; of a period that began without a card those since the first one."""
+    since = ", since the first card" if report.days.first > report.period.first else ""
+    return f"{period_words(report.days)}{since}"
+
+
 def _lent_words(report: Report) -> str:
     if not report.cards:
-        return "no card is known yet."
+        return "no card was known yet." if report.begins == report.period.end else "no card is known yet."
     whole = report.sum(*POOL)
     cards = f"{count_of(report.cards, 'card')} {'was' if report.cards == 1 else 'were'}"
     return f"{cards} lent {percent(report.sum(*LENT), whole)} of {'its' if report.cards == 1 else 'their'} hours."
@@ -264,7 +270,7 @@ def _named(day: date, many: int) -> str:
 
 def picture(report: Report) -> HoursPicture | None:
     """The days of a period as bars; None: no card is known."""
-    days = [day for day, start, _ in days_of(report.period) if start < report.upto]
+    days = [day for day, start, _ in days_of(report.days) if start < report.upto]
     if not report.cards or not days:
         return None
     bars = tuple(
@@ -275,7 +281,7 @@ def picture(report: Report) -> HoursPicture | None:
         )
         for day in days
     )
-    about = f"{period_words(report.period)} {report.period.last.year}, days of {report.period.zone}"
+    about = f"{period_words(report.days)} {report.period.last.year}, days of {report.period.zone}"
     title = f"How the hours of {count_of(report.cards, 'card')} went"
     return HoursPicture(
         title, about, "hours of cards a day", "hours that people waited", tuple(part for part, _ in PARTS), bars
