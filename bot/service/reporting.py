@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from bot.domain.draft import Changes
 from bot.domain.hours import local
@@ -18,6 +18,8 @@ from bot.service.ports import Archive, Clock, Post, Store
 from bot.service.words.answers_report import weekly_post
 
 log = logging.getLogger(__name__)
+
+DAY = timedelta(days=1)
 
 
 def report_of(archive: Archive, books: Books, period: Period, now: datetime) -> Report:
@@ -41,7 +43,7 @@ class Weekly:
         today = self._due()
         if today is None or today == self._done:
             return False
-        written = self._write(f"weekly:{today.isoformat()}")
+        written = self._write()
         self._done = today
         return written
 
@@ -53,11 +55,13 @@ class Weekly:
         here = local(self._clock.now(), self._policy.zone)
         return here.date() if here.weekday() == weekday and here.time() >= at else None
 
-    def _write(self, once: str) -> bool:
+    def _write(self) -> bool:
         books, now = self._store.read(), self._clock.now()
+        week = last_week(now, self._policy.zone)
+        once = f"weekly:{week.last + DAY}"  # one a week that is told, whatever day the settings name by now
         if once in books.said:
             return False
-        report = report_of(self._store, books, last_week(now, self._policy.zone), now)
+        report = report_of(self._store, books, week, now)
         if report.empty:
             log.info("no weekly post: nothing was lent last week, and nobody asked")
             return False
