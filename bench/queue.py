@@ -51,7 +51,7 @@ TURNS = 15  # rounds that are measured
 EVENTS = 24  # of each kind
 BEAT = timedelta(seconds=15)
 
-MOST_SORTS, MOST_GROWTH, MOST_COMMITS = 20.0, 1.5, 10.0
+MOST_SORTS, MOST_FIRST, MOST_GROWTH, MOST_COMMITS = 20.0, 30.0, 1.5, 10.0
 
 PEER = "Slurm 22.05, its backfill pass over as many: 8,400 to 13,100 ms; labgrid, every place alike: 880 ms"
 
@@ -143,11 +143,11 @@ def lines() -> bool:
     print(f"  peers: {PEER}")
     print(
         f"{MANY:7} in line: {many.later_sorts:.1f} times the sorting (at most {MOST_SORTS:.0f});"
-        f" the first round {many.first_sorts:.1f}"
+        f" the first round {many.first_sorts:.1f} (at most {MOST_FIRST:.0f})"
     )
     growth = [(took.later / (n * math.log(n))) for n, took in ((FEW, few), (MOST, most))]
     print(f"time over n log n, {MOST} against {FEW}: {growth[1] / growth[0]:.2f} (at most {MOST_GROWTH})")
-    return many.later_sorts <= MOST_SORTS and growth[1] / growth[0] <= MOST_GROWTH
+    return many.later_sorts <= MOST_SORTS and many.first_sorts <= MOST_FIRST and growth[1] / growth[0] <= MOST_GROWTH
 
 
 # ---- one event

@@ -130,7 +130,10 @@ class Last(Shelf):
 
     def follow(self, old: Any, new: Any) -> None:
         """See ``Shelf``."""
-        if new is not None:
+        if new is None:
+            return
+        glance = GLANCES.get(type(new))
+        if self.at is None or glance is None or glance(new, self.at):
             self.at = max((at for at in (self.at, *_latest(new)) if at is not None), default=None)
 
 

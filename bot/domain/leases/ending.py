@@ -71,14 +71,15 @@ def longer(draft: Draft, ctx: Round, lease: Lease) -> tuple[tuple[str, int], ...
     """Which of the usual lengths ``extend`` would hear now (1) or refuse (0): nobody is offered what is refused; nor what is heard, but by which
     somebody likely waits longer than they were told (DELAYS)."""
     person, found = ctx.people.get(lease.person) or Person(lease.person, lease.person, ctx.policy.zone), []
+    bound: Bound | None = None
     for word, length in USUAL:
         try:
             later = extended(draft, lease, Length(lasting=length), person, ctx.policy, ctx.zone)
         except Refusal:
             found.append((word, 0))
         else:
-            late = Bound(draft, lease, ctx.policy, ctx.zone).delayed(later)
-            found.append((word, 1 if late is None else DELAYS))
+            bound = bound or Bound(draft, lease, ctx.policy, ctx.zone)
+            found.append((word, 1 if bound.delayed(later) is None else DELAYS))
     return tuple(found)
 
 

@@ -57,17 +57,20 @@ class Bound:
 
     def delayed(self, changed: Lease | Request) -> Request | None:
         """The first who would likely wait longer than they were told. It binds nobody; but nobody is offered to do it."""
+        told = [
+            (r, r.promised.likely) for r in self._others if r.promised is not None and r.promised.likely is not None
+        ]
+        if not told:
+            return None
         scratch = self._draft.scratch()
         scratch.put(changed)
-        then, now = (Play(d, self._draft.now, self._policy, self._zone_of, None) for d in (scratch, self._draft))
-        for request in self._others:
-            said = request.promised.likely if request.promised is not None else None
-            was, likely = now.promise(request).likely, then.promise(request).likely
-            if (
-                said is not None
-                and was is not None
-                and (likely is None or likely_by(likely) > max(said, likely_by(was)))
-            ):
+        then = Play(scratch, self._draft.now, self._policy, self._zone_of, None)
+        for request, said in told:
+            likely = then.promise(request).likely
+            if likely is not None and likely_by(likely) <= said:
+                continue  # as it was told, whatever it would be without
+            was = self._play.promise(request).likely
+            if was is not None and (likely is None or likely_by(likely) > max(said, likely_by(was))):
                 return request
         return None
 
@@ -96,6 +99,10 @@ class Bound:
         return latest is None or latest > max(said.latest, now)
 
     @cached_property
+    def _play(self) -> Play:
+        """As it is, without the wish."""
+        return Play(self._draft, self._draft.now, self._policy, self._zone_of, None)
+
+    @cached_property
     def _now(self) -> dict[int, datetime | None]:
-        play = Play(self._draft, self._draft.now, self._policy, self._zone_of, None)
-        return {r.number: play.latest(r) for r in self._told}
+        return {r.number: self._play.latest(r) for r in self._told}
