@@ -72,7 +72,7 @@ def test_01_given_back_for_somebody_while_others_wait(house: House, text: str) -
 
 def test_01_given_back_for_somebody_with_a_restart_at_once_nothing_restarts_that_others_win_by(house: House) -> None:
     answer = text_of(both_wait(house).say("ada", "release T4-1 now for @bob"))
-    assert f"Nothing restarts yet: the time that you named was meant for {BOB}." in answer
+    assert f"You named a restart for {BOB}, but it goes to {CAROL}: nothing restarts yet." in answer
     assert house.books.agreements.keys() == {1, 2}, "those of carol and bob"
     assert said(house, "ada", "keep #1b") and house.lease("1b").state is LeaseState.ACTIVE
 
@@ -131,7 +131,9 @@ def test_02_no_answer_and_the_next_is_asked_and_the_place_is_kept(house: House) 
 def test_04_four_wanted_and_two_free_none_is_held_back_unsaid_and_two_can_be_had(house: House) -> None:
     lent(house, "T4-3", "T4-4")
     reply = house.say("bob", "request 4 restart now")
-    assert "2 are free now: /gpu request 2 T4 on vm-r takes them" in text_of(reply)
+    assert "2 are free now: /gpu request 2 T4 on vm-r changes #2 to 2 T4, taken as soon as vm-r restarts" in text_of(
+        reply
+    )
     assert presses(reply)[0] == "request 2 T4 on vm-r"
     house.round()
     assert not [h for h in house.books.holds if h.label == "2"], "what waits for four holds nothing"

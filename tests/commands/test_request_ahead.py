@@ -192,7 +192,7 @@ def test_urgent_needs_a_reason(house: House) -> None:
 
 def test_urgent_says_by_how_much_and_when_it_is_possible_again(house: House) -> None:
     reply = house.say("bob", "request 1 urgent because a deadline")
-    assert reply.ok and "Your place: urgent, 24 h earlier, the next one from 30 09:00." in text_of(reply)
+    assert reply.ok and "Your place: urgent, 24 h earlier (the next urgent one from 30 09:00)." in text_of(reply)
     assert only(house).urgent and only(house).because == "a deadline"
 
 
@@ -244,9 +244,10 @@ def test_hours_used_lately_are_named_with_what_they_cost(house: House) -> None:
     house.put(Account("U2BOB", 18.0, house.clock.now()), Account("U3CAROL", 0.0, house.clock.now()))
     house.say("carol", "request 1")
     reply = house.say("bob", "request 1")
-    assert "Your place: 9 h more than an even share lately, while others waited, 9 h later." in text_of(reply), text_of(
-        reply
-    )
+    assert (
+        "Your place: you used 9 h more than an even share lately, while others waited, so you stand 9 h later."
+        in text_of(reply)
+    ), text_of(reply)
     bob = max(house.books.requests.values(), key=lambda r: r.number)
     assert bob.arrival - bob.asked == timedelta(hours=9)
 

@@ -53,7 +53,13 @@ def test_again_it_stands_already_and_mine_shows_it_and_off_takes_it_back(full: H
 
 def test_others_who_wait_are_told_of(full: House) -> None:
     full.say("carol", "request 1")
-    assert "1 person waits for one now" in text_of(full.say("bob", "watch"))
+    answer = text_of(full.say("bob", "watch"))
+    assert "1 person waits for T4 now, and comes first." in answer
+    full.say("ada", "request 1 on vm-python from thu 14:00")
+    booked = "and comes first; 1 request is booked for later, and does not count before."
+    assert booked in text_of(full.say("bob", "watch"))
+    queue = text_of(full.say("bob", "queue"))
+    assert queue.startswith("2 requests in line, 1 of them booked for later, first: ") and "booked from" in queue
 
 
 def test_what_is_free_now_needs_no_watch(house: House) -> None:

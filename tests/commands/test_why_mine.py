@@ -99,7 +99,7 @@ def test_who_would_not_be_back_in_time_reads_the_rule_the_people_the_times_and_w
     assert past.startswith("This goes past U3CAROL, who waits for 2 cards: so it ends ")
     assert ", and vm-python restarts by 17 17:" in past
     assert past in text_of(asked).splitlines(), "all of it is read before it is given"
-    assert "when you say; 24 h late" not in text_of(asked)
+    assert "when you say; if not within 24 h" not in text_of(asked)
 
 
 def test_a_list_says_in_a_few_words_why_somebody_waits_although_enough_is_there(house: House) -> None:

@@ -30,7 +30,7 @@ def test_the_three_proofs_stand_with_their_times_and_the_guests_own_line() -> No
     assert "Seen by vCenter today 09:40, seen in the guest today 09:42, computed today 10:40." in said
     assert "GPU 0: Tesla T4 (UUID: GPU-5f3c)" in said
     fresh = why(w.ADA, replace(SEEN, seen_guest=None, computed=None, guest_lines=()))
-    assert "Seen by vCenter today 09:40, not seen in the guest yet, not computed yet." in fresh
+    assert "Seen by vCenter today 09:40, not seen in the guest yet, has computed nothing yet." in fresh
     assert "Seen" not in why(w.ADA, w.lease()), "of one that was adopted nothing was watched"
 
 

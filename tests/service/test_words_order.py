@@ -53,8 +53,8 @@ def test_each_term_is_a_line_and_the_last_is_their_sum() -> None:
     later = Account(w.BOB.id, urgent=ASKED)
     assert plain(order.order_lines(scene(accounts={w.BOB.id: later}), asked(URGENT, USE))) == [
         "Asked 16 09:30.",
-        "Urgent, 24 h earlier, the next one from 30 09:30.",
-        "9 h more than an even share lately, while others waited, 9 h later.",
+        "Urgent, 24 h earlier (the next urgent one from 30 09:30).",
+        "You used 9 h more than an even share lately, while others waited, so you stand 9 h later.",
         "Together 15 h earlier: the place is that of somebody who asked 15 18:30.",
     ]
     assert plain(order.order_lines(scene(), asked(TEAM)))[1:] == [
@@ -67,8 +67,10 @@ def test_what_is_above_the_most_that_counts_is_said() -> None:
     capped = Shift(ShiftWhy.USE, POLICY.use_handicap, "1 d 16 h")
     (line,) = plain([order.moved_line(scene(), asked(capped)) or ()])
     assert line == (
-        "Your place: 1 d 16 h more than an even share lately, while others waited, 12 h later, the most that counts."
+        "Your place: you used 1 d 16 h more than an even share lately, while others waited, so you stand 12 h later, the most that counts."
     )
+    (_, line, _) = plain(order.order_lines(scene(), asked(USE), mine=False))
+    assert line == "Used 9 h more than an even share lately, while others waited, so 9 h later."
 
 
 def test_terms_that_cancel_each_other_leave_the_place() -> None:

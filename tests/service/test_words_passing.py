@@ -62,9 +62,12 @@ def test_who_gives_it_back_reads_when_the_night_comes() -> None:
     )
     said = w.text(words.released(w.scene(ASKED, mine, FOUR), w.BOB.id, [mine], []))
     assert (
-        "Not out by today 15:40, since somebody has waited for it from before it was lent, I use its next night" in said
+        "If it is not out by today 15:40 (somebody has waited for it from before it was lent), I use its next night"
+        in said
     ), said
-    assert "Not out after 24 h" in w.text(words.released(w.scene(ASKED, mine), w.BOB.id, [mine], []))
+    assert "If it is not out after 24 h and somebody waits, I use its next night (22-06)" in w.text(
+        words.released(w.scene(ASKED, mine), w.BOB.id, [mine], [])
+    )
 
 
 @pytest.mark.parametrize("kind", [NewsKind.LAST_CALL, NewsKind.ACTIVE, NewsKind.ACTIVE_UNSEEN, NewsKind.ACTIVE_OFF])

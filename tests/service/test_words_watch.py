@@ -175,9 +175,9 @@ def test_whose_turn_it_is_reads_that_nobody_is_asked_and_whom_to_ask() -> None:
 @pytest.mark.parametrize(
     ("level", "when"),
     [
-        ("watch", "takes them when an admin does it by hand"),
-        ("hands", "takes them in its next restart, by an admin's hand"),
-        ("act", "takes them as soon as it restarts"),
+        ("watch", "changes #12 to 2 T4, taken when an admin does it by hand"),
+        ("hands", "changes #12 to 2 T4, taken in its next restart, by an admin's hand"),
+        ("act", "changes #12 to 2 T4, taken as soon as vm-r restarts"),
     ],
 )
 def test_fewer_at_once_come_by_whoever_restarts(level: str, when: str) -> None:

@@ -243,7 +243,7 @@ def test_why_the_place_is_what_it_is_term_by_term_also_of_those_before() -> None
     used = w.request(shifts=(Shift(ShiftWhy.USE, 3 * w.H, "3 h"),))
     text = w.text(said(used, urgent, *LENT, rules=of(Rule.LENT)))
     assert text.startswith(
-        "You are second in line: carol asked today 13:40, you today 12:40.\nAsked today 12:40.\n3 h more than an even share"
+        "You are second in line: carol asked today 13:40, you today 12:40.\nAsked today 12:40.\nYou used 3 h more than an even share"
     )
     assert "\nThe place is that of somebody who asked today 15:40.\n" in text
     assert "\ncarol's #13: urgent, 24 h earlier" in text and "Nothing else counts" not in text

@@ -88,9 +88,7 @@ def requested(scene: Scene, request: Request, delayed: Sequence[Delayed] = ()) -
     ended = ended_work(scene, agreed, soon=promise is not None and promise.cause == "free_now")
     return say(
         _asked_head(scene, request, machine, promise),
-        promise_line(
-            promise, request.person, place(scene.books, request), request.count if request.partly else 0, scene.books
-        ),
+        promise_line(promise, request.person, scene.books, request),
         worst_line(promise) if far_off(promise, scene.now) else None,
         open_line(promise, request),
         *delayed_lines(delayed),
@@ -124,9 +122,14 @@ def _fewer_now_line(scene: Scene, request: Request) -> LineOf | None:
     says = command(scene.policy, _fewer_says(scene, request, free))
     free_now = Bold(f"{free} {'is' if free == 1 else 'are'} free now:")
     when = {"watch": BY_HAND, "hands": "in its next restart, by an admin's hand"}.get(
-        scene.policy.level, "as soon as it restarts"
+        scene.policy.level, f"as soon as {_vm(scene, request)} restarts"
     )
-    return ln(free_now, " ", says, f" takes {it_them(free)} {when}; your place stays.")
+    return ln(
+        free_now,
+        " ",
+        says,
+        f" changes #{request.number} to {counted(free, request.kind)}, taken {when}; your place stays.",
+    )
 
 
 def _kind_line(scene: Scene, request: Request) -> LineOf | None:
@@ -269,12 +272,11 @@ def terms_line(scene: Scene, machine: Machine | None, firm: bool = False) -> Lin
         if idle.nudge
         else ""
     )
-    vm, late = name_of(machine), span_of(scene.policy.stuck_return)
-    night = f"{late} late, in its next night ({clock_words(scene.policy)}), announced before"
+    vm, late, night = name_of(machine), span_of(scene.policy.stuck_return), next_night(scene.policy)
     return ln(
-        f"Terms: back at the end of the time if somebody waits. For that {vm} restarts when you say",
-        f"; {night}" if next_night(scene.policy) and not firm else "",
-        f".{sooner}",
+        f"Terms: back at the end if somebody waits. For that {vm} restarts when you say",
+        f"; if not within {late}, {night}." if night and not firm else ".",
+        sooner,
     )
 
 
@@ -494,7 +496,7 @@ def _offer_lost(scene: Scene, request: Request, past: int | None) -> Reply:
         ln("It would not be back in time any more for ", who, ", who is before you. Your place is the old one.")
         if past is not None
         else ln("What was offered was taken out of the pool just now. Your place is the old one."),
-        promise_line(scene.promises.get(request.number), request.person, books=scene.books),
+        promise_line(scene.promises.get(request.number), request.person, scene.books, request),
         _agreed_line(scene, request),
         buttons=_waits_buttons(request),
     )
@@ -517,7 +519,7 @@ def _first_again(scene: Scene, request: Request) -> Reply:
     return say(
         first,
         _agreed_line(scene, request),
-        promise_line(promise, request.person, books=scene.books),
+        promise_line(promise, request.person, scene.books, request),
         then,
         *hindrances(scene, request.machine, str(request.number)),
         *standing_still(scene),

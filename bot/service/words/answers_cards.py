@@ -302,14 +302,14 @@ def _asks(scene: Scene, unasked: Sequence[Lease]) -> list[LineOf]:
 
 def _late(scene: Scene, unasked: Sequence[Lease]) -> list[Part]:
     """From when on the terms give a night: a day later, and of what went past somebody from its end on."""
-    ends = [x.end for x in unasked if x.end is not None and passes(scene.books, x)]
+    ends, n = (
+        [x.end for x in unasked if x.end is not None and passes(scene.books, x)],
+        sum(len(x.slots) for x in unasked),
+    )
     if ends:
-        return [
-            " Not out by ",
-            When(max(min(ends), scene.now)),
-            ", since somebody has waited for it from before it was lent",
-        ]
-    return [f" Not out after {span_of(scene.policy.stuck_return)} while somebody waits"]
+        waited = " (somebody has waited for it from before it was lent)"
+        return [f" If {it_is(n)} not out by ", When(max(min(ends), scene.now)), waited]
+    return [f" If {it_is(n)} not out after {span_of(scene.policy.stuck_return)} and somebody waits"]
 
 
 def _buttons(scene: Scene, unasked: Sequence[Lease], returning: Sequence[Lease]) -> tuple[Button | None, ...]:

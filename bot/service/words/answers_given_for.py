@@ -9,7 +9,7 @@ from bot.domain.model import Lease, PersonId, Request
 from bot.domain.queue import line, waiters
 from bot.domain.slots import rivals
 from bot.service.ports import Button, Code, LineOf, Name
-from bot.service.words.common import Scene, button, command, it_them, label_ref, ln, place_word
+from bot.service.words.common import Scene, button, command, it_them, it_they, label_ref, ln, place_word
 
 
 def given_for(
@@ -34,7 +34,20 @@ def given_for(
     goes = ln(
         f"Who gets {them} is decided by the line, not by who gives {them} back: ", Name(first.person), " is first."
     )
-    not_yet = [ln("Nothing restarts yet: the time that you named was meant for ", Name(meant), ".")] if put_off else []
+    go = "goes" if count == 1 else "go"
+    not_yet = (
+        [
+            ln(
+                "You named a restart for ",
+                Name(meant),
+                f", but {it_they(count)} {go} to ",
+                Name(first.person),
+                ": nothing restarts yet.",
+            )
+        ]
+        if put_off
+        else []
+    )
     return [goes, _stands(scene, waits, back[0], meant), *not_yet]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.queue import waiters
+from bot.domain.queue import line, waiters
 from bot.domain.waiting import Interest
 from bot.service.ports import Button, LineOf, Reply, When
 from bot.service.words.common import MINE, REQUEST, Part, Scene, button, command, head, listed, ln, say, slots_of
 from bot.service.words.kinds import kind_words, kinds_there, typed
+from bot.service.words.order import ahead
 
 
 def watched(scene: Scene, interest: Interest, again: bool) -> Reply:
@@ -27,8 +28,17 @@ def watched(scene: Scene, interest: Interest, again: bool) -> Reply:
 
 def _who_waits(scene: Scene, interest: Interest) -> LineOf | None:
     """How many are before whoever only watches."""
-    n = len({r.person for r in waiters(scene.books, interest.kind, now=scene.now)})
-    return ln(f"{n} {'person waits' if n == 1 else 'people wait'} for one now, and come first.") if n else None
+    waits, kind = waiters(scene.books, interest.kind, now=scene.now), kind_words(interest.kind)
+    n = len({r.person for r in waits})
+    later = sum(r.kind == interest.kind and ahead(r, scene.now) for r in line(scene.books))
+    are = "request is booked for later, and does" if later == 1 else "requests are booked for later, and do"
+    who = (
+        f"{n} people wait for {kind} now, and come first"
+        if n > 1
+        else f"1 person waits for {kind} now, and comes first"
+    )
+    said = [who] * bool(n) + [f"{later} {are} not count before"] * bool(later)
+    return ln("; ".join(said), ".") if said else None
 
 
 def free_already(scene: Scene, kind: str, slots: Sequence[str]) -> Reply:

@@ -60,7 +60,7 @@ def agreed(scene: Scene, agreement: Agreement) -> Reply:
     purpose, running = _purpose(scene, agreement), _running(scene, agreement.machine, vm)
     return say(
         head(f"Agreed: {vm} may restart ", _when(scene, agreement), "."),
-        purpose or (None if running else ln("Nothing asks for a restart now; without one it is not restarted.")),
+        purpose or (None if running else ln(f"Nothing needs a restart of {vm} now, and without need there is none.")),
         running,
         clock_change(scene, *ends_of(agreement)),
         ended_work(scene, agreement),

@@ -650,6 +650,13 @@ def _stand(request: Request, now: datetime, promises: Mapping[int, Promise]) -> 
             " and keeps the place",
         ]
     promise = promises.get(request.number)
+    if (
+        promise is not None
+        and promise.cause == "booked"
+        and promise.likely is not None
+        and promise.likely <= (promise.at or now)
+    ):
+        return []  # likely there then, which stands there already
     if promise is not None and promise.likely is not None:
         return [", likely by ", When(likely_by(max(promise.likely, now)))]
     return [", waiting time not known"] if promise is not None else []

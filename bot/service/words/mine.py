@@ -59,7 +59,7 @@ from bot.service.words.common import (
     until_words,
     wanted,
 )
-from bot.service.words.order import rule_line
+from bot.service.words.order import ahead, rule_line
 from bot.service.words.seen_inside import doing_tail
 from bot.service.words.why_short import short_words
 
@@ -226,8 +226,15 @@ def queue(scene: Scene) -> Reply:
     if not waiting:
         return say(head("Nobody is in line", ["; ", coming] if coming else None, "."), buttons=(request, MINE))
     first = waiting[0]
+    later = sum(ahead(r, scene.now) for r in waiting)
+    some = f", {later} of them booked for later" if len(waiting) > 1 else ", booked for later"
+    booked = some if later else ""
     return say(
-        head(f"{count_of(len(waiting), 'request')} in line, first: ", Name(first.person), f" for {wanted(first)}."),
+        head(
+            f"{count_of(len(waiting), 'request')} in line{booked}, first: ",
+            Name(first.person),
+            f" for {wanted(first)}.",
+        ),
         *line_lines(scene.books, scene.now, scene.promises, scene.left)[1:],
         ln("In no line any more: ", coming, ".") if coming else None,
         rule_line(waiting),

@@ -15,11 +15,11 @@ from bot.service.ports import Bold, LineOf, When
 from bot.service.words.common import Part, Scene, card_s, command, ln, said, span_of
 
 
-def order_lines(scene: Scene, request: Request) -> list[LineOf]:
-    """Why a place is what it is, term by term: the time of asking, what moves it, and the sum. One line if nothing moves it."""
+def order_lines(scene: Scene, request: Request, mine: bool = True) -> list[LineOf]:
+    """Why a place is what it is, term by term: the time of asking, what moves it, and the sum. One line if nothing moves it. ``mine``: the reader's own."""
     if not request.shifts:
         return [ln("The place is that of the time of asking, ", When(request.asked), ".")]
-    terms = [ln(_capital(_term(scene, request, shift)), ".") for shift in request.shifts]
+    terms = [ln(_capital(_term(scene, request, shift, mine)), ".") for shift in request.shifts]
     together: Part = "earlier" if request.arrival < request.asked else "later"
     moved = request.arrival - request.asked
     total: Part = f"Together {span_of(abs(moved))} {together}: the" if len(terms) > 1 and moved else "The"
@@ -39,24 +39,25 @@ def moved_words(scene: Scene, request: Request, mine: bool = True) -> list[Part]
     """``urgent, 24 h earlier; spare, 24 h later``: what moves a place. ``mine``: the reader's own, who also reads when the next urgent one is."""
     terms: list[Part] = []
     for shift in request.shifts:
-        terms += ["; " if terms else None, _term(scene, request, shift, mine)]
+        terms += ["; " if terms else None, _term(scene, request, shift, mine, again=mine)]
     return terms
 
 
-def _term(scene: Scene, request: Request, shift: Shift, mine: bool = True) -> list[Part]:
-    """One term: what it is, by how much, and what it was reckoned from."""
+def _term(scene: Scene, request: Request, shift: Shift, mine: bool = True, again: bool = True) -> list[Part]:
+    """One term: what it is, by how much, and what it was reckoned from. ``again``: with when their next urgent one is."""
     by = span_of(abs(shift.by))
     match shift.why:
         case ShiftWhy.URGENT:
-            again = urgent_again(scene.books, request.person, scene.policy, scene.now) if mine else None
-            return [f"urgent, {by} earlier", [", the next one from ", When(again)] if again is not None else None]
+            at = urgent_again(scene.books, request.person, scene.policy, scene.now) if again else None
+            return [f"urgent, {by} earlier", [" (the next urgent one from ", When(at), ")"] if at is not None else None]
         case ShiftWhy.TEAM:
             return ["the team ", said(shift.fact, 40), f" has less than its own part, {by} earlier"]
         case ShiftWhy.SPARE:
             return [f"spare, {by} later"]
         case ShiftWhy.USE:
             most = ", the most that counts" if abs(shift.by) == scene.policy.use_handicap else ""
-            return [f"{shift.fact} more than an even share lately, while others waited, {by} later{most}"]
+            more = f"{shift.fact} more than an even share lately, while others waited"
+            return [f"you used {more}, so you stand {by} later{most}" if mine else f"used {more}, so {by} later{most}"]
 
 
 def _capital(parts: list[Part]) -> list[Part]:

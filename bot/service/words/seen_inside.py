@@ -83,7 +83,8 @@ def _since_the_move(lease: Lease) -> LineOf | None:
             parts.append(["checked: it computes (", When(lease.proven), ")"])
             if at is None:
                 continue
-        parts.append([f"{what} ", When(at)] if at is not None else f"not {what} yet")
+        missing = "has computed nothing yet" if what == "computed" else f"not {what} yet"
+        parts.append([f"{what} ", When(at)] if at is not None else missing)
     first, *rest = parts
     return ln(_capital(first), *[[", ", part] for part in rest], ".")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bot.domain.hours import next_working_day_end
 from bot.domain.model import Agreement, Books, PersonId, Request
 from bot.domain.promises import shown
+from bot.domain.queue import line_of
 from bot.domain.spoken import instant_words
 from bot.service.ports import Bold, LineOf, Name, When
 from bot.service.words.common import Part, Scene, command, listed, ln, name_of, on_machine, slots_of, window_words
@@ -26,32 +27,73 @@ LONG_WAIT = timedelta(days=2)
 
 
 def promise_line(
-    promise: Promise | None, reader: PersonId, at: int = 1, count: int = 0, books: Books | None = None
+    promise: Promise | None, reader: PersonId, books: Books | None = None, request: Request | None = None
 ) -> LineOf | None:
     """``Likely by …, at the latest …: the fact.``
 
-    :param at: the place in line
-    :param count: how many are wanted, if fewer may come; 0 all come
-    :param books: to say which agreed time is waited for besides
+    :param books: to say which agreed time is waited for besides, and who is before
+    :param request: what it is promised to, where its place is not told apart
     """
     if promise is None:
         return None
-    fact: list[Part] = [*cause_words(promise, reader), as_agreed(books, promise)]
+    fact: list[Part] = [*cause_words(promise, reader, books), as_agreed(books, promise)]
     likely, by = shown(promise)
     if likely is None:
         return ln("When it is your turn I do not know, because ", fact, ".")
     latest: list[Part] = [", at the latest ", When(by)] if by is not None else []
     if promise.cause == "free_now" and promise.past:
         they = "It" if len(promise.slots) == 1 else "They"
-        else_: list[Part] = [" If that fails, at the latest ", When(by), "."] if by is not None else []
-        return ln(f"{they} can be there by ", When(likely), ": ", fact, ".", else_)
+        return ln(f"{they} can be there by ", When(likely), ": ", fact, ".", _past_no_more(promise, by, books, request))
     if promise.cause == "free_now":
         they = "It" if len(promise.slots) == 1 else "They"
-        before = "Enough are free, also for who is before you. " if at > 1 else ""
-        if at > 1 and 0 < (has := len(promise.slots)) < count:
-            before = f"{has} of the {count} you want {'is' if has == 1 else 'are'} free after those before you; you take fewer. "
-        return ln(f"{before}{they} can be there by ", When(likely), latest, ": ", fact, ".")
+        return ln(
+            _for_all_before(promise, books, request), f"{they} can be there by ", When(likely), latest, ": ", fact, "."
+        )
+    if promise.cause == "booked" and likely == promise.at:
+        return ln("Booked for ", When(likely), ", likely there then", latest, ".")
     return ln("Likely by ", When(likely), latest, ": ", fact, ".")
+
+
+def _for_all_before(promise: Promise, books: Books | None, request: Request | None) -> str:
+    """That what is free is enough for those before, too, the reader's own requests among them; "" nobody is."""
+    found = line_of(books, request) if books is not None and request is not None else []
+    before = found[: next((i for i, r in enumerate(found) if request is not None and r.number == request.number), 0)]
+    if request is None or not before:
+        return ""
+    own = sum(r.person == request.person for r in before)
+    they = "who is before you" if own < len(before) else f"your {'request' if own == 1 else 'requests'} before it"
+    has = len(promise.slots)
+    if request.partly and 0 < has < request.count:
+        after = "those before you" if own < len(before) else they
+        return (
+            f"{has} of the {request.count} you want {'is' if has == 1 else 'are'} free after {after}; you take fewer. "
+        )
+    return f"Enough are free, also for {they}. "
+
+
+def _past_no_more(promise: Promise, by: datetime | None, books: Books | None, request: Request | None) -> list[Part]:
+    """What becomes of one who could go past somebody, and cannot be served in time for that; [] nobody knows."""
+    if by is None:
+        return []
+    vm = name_of(books.machines.get(request.machine)) if books is not None and request is not None else "your machine"
+    other = books.requests.get(promise.past) if books is not None else None
+    who: Part = f"#{promise.past}"
+    if other is not None and request is not None:
+        who = (
+            f"your #{other.number}" if other.person == request.person else [Name(other.person), f"'s (#{other.number})"]
+        )
+    return [
+        f" If {vm} cannot have {'it' if len(promise.slots) == 1 else 'them'} now, your turn comes after ",
+        who,
+        ", at the latest ",
+        When(by),
+        ".",
+    ]
+
+
+def _whose(other: Request, reader: PersonId) -> Part:
+    """Somebody's request, or the reader's own, in a few words."""
+    return f"your #{other.number}" if other.person == reader else [Name(other.person), f" (#{other.number})"]
 
 
 def as_agreed(books: Books | None, promise: Promise | None) -> list[Part]:
@@ -98,7 +140,9 @@ def open_line(promise: Promise | None, request: Request) -> LineOf | None:
             return ln("At the latest I cannot say: too many before you wait for their share, or rest, and come later.")
         case "later":
             return ln(
-                "At the latest I can say from ", When(request.arrival), " on: until then others may come before you."
+                "At the latest I cannot say before ",
+                When(request.arrival),
+                ": who asks until then may come before you.",
             )
     return None
 
@@ -141,15 +185,17 @@ def _later(scene: Scene, likely: datetime) -> str:
     return instant_words(next_working_day_end(likely, zone, scene.policy), zone, scene.now)
 
 
-def cause_words(promise: Promise, reader: PersonId) -> list[Part]:
-    """The one fact behind a waiting time."""
+def cause_words(promise: Promise, reader: PersonId, books: Books | None = None) -> list[Part]:
+    """The one fact behind a waiting time. ``books``: to name whom it goes past."""
     you = promise.who == reader and bool(promise.who)
     who: Part = "you" if you else Name(promise.who) if promise.who else "somebody"
     owner: list[Part] = ["your"] if you else [who, "'s"]
     at: list[Part] = [" ", When(promise.at)] if promise.at is not None else []
     match promise.cause:
         case "free_now" if promise.past:
-            return [f"you go past #{promise.past}, and are back before its turn"]
+            other = books.requests.get(promise.past) if books is not None else None
+            past: Part = _whose(other, reader) if other is not None else f"#{promise.past}"
+            return ["you go past ", past, ", and are back in time"]
         case "free_now":
             return ["only the restart is missing"]
         case "own_end":

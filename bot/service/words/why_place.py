@@ -92,7 +92,7 @@ def _times(scene: Scene, request: Request, told: Told) -> list[LineOf | None]:
     by_rule = not told.verdict.served and promise is not None and promise.likely is not None
     if by_rule and promise is not None and promise.cause not in OF_OTHERS:
         return [times_line(scene.books, promise)]
-    return [promise_line(promise, told.reader, books=scene.books)]
+    return [promise_line(promise, told.reader, scene.books)]
 
 
 OF_OTHERS = frozenset({"behind", "share"})
@@ -158,7 +158,7 @@ MORE = frozenset({Rule.BOOKED, Rule.CAP, Rule.TEAM_CAP, Rule.HOURS, Rule.PASSING
 
 def _moved_lines(scene: Scene, request: Request, reader: PersonId, at: int) -> list[LineOf]:
     """What moves its place, term by term, and those of the two before it."""
-    lines = order_lines(scene, request) if request.shifts else []
+    lines = order_lines(scene, request, request.person == reader) if request.shifts else []
     for other in line_of(scene.books, request)[: max(at - 1, 0)][-2:]:
         if other.shifts:
             whose: Part = (
