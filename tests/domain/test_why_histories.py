@@ -17,6 +17,7 @@ from bot.domain.errors import Refusal
 from bot.domain.lifecycle import OPEN_LEASE
 from bot.domain.model import LeaseState, RequestState
 from bot.domain.near import meet
+from bot.domain.planner.past import needs
 from bot.domain.planner.turns import Turns
 from bot.domain.queue import line
 from bot.domain.rules import Rule, Verdict
@@ -167,6 +168,27 @@ def play(seed: int, steps: int, say: Says = says) -> list[Verdict]:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_rules_that_are_named_decide_it_and_no_others(seed: int) -> None:
     assert play(seed, 4)
+
+
+GATHERED = (11, 38)
+"""Seeds of histories in which somebody would not be back in time for who gathers several."""
+
+
+def test_who_gathers_several_reads_the_time_that_those_read_who_would_be_back_too_late() -> None:
+    told = 0
+    for seed in GATHERED:
+        history = Crowd(seed)
+        for _ in range(12):
+            history.play(2)
+            world = history.world
+            draft = Draft(world.books, world.now)
+            asked = planner.Asked(draft, world.sight(), world.people, world.policy)
+            left = [asked.left(n) for n in asked.waits() if n in planner.Lazily(asked, asked.left)]
+            for past in (x.past for x in left if x.rule is Rule.PASSING):
+                if past is not None and needs(world.req(past.number)) > 1:
+                    assert says(world, past.number).expected == past.start, world.describe()
+                    told += 1
+    assert told, "it happens"
 
 
 @pytest.mark.parametrize("always", [frozenset({Rule.ORDER}), frozenset({Rule.LENT}), ALL])
