@@ -513,7 +513,7 @@ class Voice(Protocol):
         ...
 
     def edit(self, at: Address, reply: Reply) -> Address:
-        """Edit a message. Raises VoiceError (Gone: it was deleted)."""
+        """Edit a message. Raises VoiceError (Gone: it was deleted, or stands in a channel that is not the team's any more)."""
         ...
 
     def pin(self, at: Address) -> None:

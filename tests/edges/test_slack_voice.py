@@ -13,6 +13,7 @@ from bot.domain.model import Person
 from bot.domain.news import CHANNEL
 from bot.edges.slack import SlackPeople, SlackVoice, calls, make_client
 from bot.edges.slack import people as edge_people
+from bot.edges.slack.voice import ELSEWHERE
 from bot.local.slack import LocalSlack, start_in_thread
 from bot.service.ports import Address, Bold, Button, Gone, Name, Reply, Said, TryLater, Unreachable, VoiceError
 from tests.edges.slack_rig import settings_for
@@ -156,6 +157,25 @@ def test_a_message_that_was_deleted_is_gone(slack: LocalSlack, voice: SlackVoice
         voice.edit(at, HELLO)
     with pytest.raises(Gone):
         voice.edit(Address(slack.channel, "1.000001"), HELLO)
+
+
+def test_what_stands_in_a_channel_that_is_not_the_teams_any_more_is_left_and_posted_anew(
+    slack: LocalSlack, voice: SlackVoice, people: SlackPeople, clock: Hand
+) -> None:
+    slack.drive.post("place", channel="#cards", new=True, bot_in=True)
+    cards = next(p["id"] for p in slack.drive.get("state")["places"] if p["name"] == "cards")
+    old, direct = voice.post(CHANNEL, HELLO), voice.post(ADA, HELLO)
+    after = SlackVoice(make_client(settings_for(slack)), cards, people.name_of, clock)
+    with pytest.raises(Gone):
+        after.edit(old, HELLO)
+    left = [m["text"] for m in slack.drive.messages("bob", "#gpu") if m["ts"] == old.ts]
+    assert left == [ELSEWHERE]
+    assert after.edit(direct, HELLO) == direct
+    new = after.post(CHANNEL, HELLO)
+    assert new.channel == cards and after.edit(new, HELLO) == new
+    slack.drive.post("delete", channel="#gpu", ts=old.ts)
+    with pytest.raises(Gone):
+        after.edit(old, HELLO)
 
 
 def test_not_in_the_channel_and_archived_say_what_to_do(slack: LocalSlack, voice: SlackVoice, clock: Hand) -> None:

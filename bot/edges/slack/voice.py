@@ -5,6 +5,7 @@ Called by the outbox's thread alone. It never sleeps for a rate limit (it says w
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -18,10 +19,15 @@ from bot.domain.news import CHANNEL
 from bot.edges.slack import calls
 from bot.edges.slack.blocks import message
 from bot.edges.slack.pictures import SlackPictures
-from bot.service.ports import Address, Plots, Reply, TryLater, Unreachable
+from bot.service.ports import Address, Gone, Plots, Reply, TryLater, Unreachable
+
+log = logging.getLogger(__name__)
 
 BETWEEN_POSTS = 1.0
 """Real seconds between two posts in one channel (Slack's special tier)."""
+
+ELSEWHERE = "What stood here goes on in the channel that is the team's now."
+"""Left behind where a message stands that would be edited, after the team channel in the settings became another one."""
 
 DM_LOST = "channel_not_found"
 """What Slack says to a post into a conversation that it does not know any more."""
@@ -44,6 +50,7 @@ class SlackVoice:
         self._client, self._channel, self._name_of, self._clock = client, channel, name_of, clock
         self._unreached = unreached
         self._dms: dict[PersonId, str] = {}
+        self._team = {channel}  # ids of the team channel: Slack gives one that is converted another, and takes both
         self._free_at: dict[str, float] = {}  # a channel, or a method: not before (real seconds)
         self._lock = threading.Lock()
         self.pictures = SlackPictures(client, plots, self.dm) if plots is not None else None
@@ -72,15 +79,30 @@ class SlackVoice:
                 raise Unreachable("the direct conversation with that person is closed") from error
             raise
         at = Address(str(answer["channel"]), str(answer["ts"]))
+        if to == CHANNEL:
+            self._team.add(at.channel)
         if reply.picture is not None and self.pictures is not None:
             self.pictures.later(at.channel, reply.picture)
         return at
 
     def edit(self, at: Address, reply: Reply) -> Address:
-        """Edit a message."""
+        """Edit a message. One in a channel that was the team's before is left, and is to be posted anew."""
+        if not at.channel.startswith("D") and at.channel not in self._team:
+            self._leave(at)
+            raise Gone("the team channel is another one by now")
+        return self._edit(at, reply)
+
+    def _edit(self, at: Address, reply: Reply) -> Address:
         arguments = {"channel": at.channel, "ts": at.ts, **message(reply, self._name_of)}
         answer = self._call("chat.update", "chat.update", **arguments)
         return Address(str(answer["channel"]), str(answer["ts"]))
+
+    def _leave(self, at: Address) -> None:
+        """Nobody is to read there for ever what was so once."""
+        try:
+            self._edit(at, Reply(((ELSEWHERE,),)))
+        except (Gone, Unreachable) as error:
+            log.info("the message %s in the channel %s stays as it is: %s", at.ts, at.channel, error)
 
     def pin(self, at: Address) -> None:
         """Pin a message; pinned already is fine."""
