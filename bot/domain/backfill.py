@@ -85,8 +85,9 @@ class Waiting:
 
     def shadow(self, number: int) -> Shadow | None:
         """What one who waits counts on; None: there is less than that, for it or for one before it."""
-        while (found := next((s for s in self.shadows if s.number == number), None)) is None and self._made():
-            pass
+        found = next((s for s in self.shadows if s.number == number), None)
+        while found is None and self._made():
+            found = self.shadows[-1] if self.shadows[-1].number == number else None
         return found
 
     def way(self, count: int, back: datetime) -> Way:

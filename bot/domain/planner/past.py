@@ -8,7 +8,7 @@ later than that, changes nothing for anybody; and whoever is not, may take only 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -43,9 +43,10 @@ class Past:
         """Whether anybody has to wait so far."""
         return self._line is not None
 
-    def knows(self, number: int) -> bool:
-        """Whether somebody was found to have to wait."""
-        return number in self._waiting
+    @property
+    def waiting(self) -> Sequence[int]:
+        """Who was found to have to wait, by number, in order."""
+        return self._waiting
 
     def wait(self, request: Request, earliest: datetime) -> None:
         """Somebody has to wait: from now on they are counted with."""

@@ -133,10 +133,11 @@ class Turns:
         :param before: those of its line who are before it, in order; who is over their share, or rests, is not counted with
         """
         lot = self._lot(host_of(self._draft, request.machine), request)
+        known = frozenset(lot.past.waiting)
         for one in (*before, request):
             left, now = self.left.get(one.number), self._draft.requests[one.number]
             mine = one.kind == request.kind and now.state is RequestState.QUEUED and now.rest is None
-            if mine and (left is None or left.rule not in (Rule.CAP, Rule.TEAM_CAP)) and not lot.past.knows(one.number):
+            if mine and (left is None or left.rule not in (Rule.CAP, Rule.TEAM_CAP)) and one.number not in known:
                 lot.past.wait(one, self._booked(one) or self._draft.now)
         return lot.past.counts_on(request.number)
 
