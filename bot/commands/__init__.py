@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import ModuleType
 
-from bot.domain.errors import Refusal
-from bot.service.context import Context
+from bot.domain.errors import Fact, Refusal
+from bot.service.context import Context, Takes
 from bot.service.ports import Reply
 from bot.service.verbs import Verb, Verbs
 
@@ -54,20 +55,29 @@ def _verb(name: str) -> Verb:
         module.ADMIN,
         module.WRITES,
         module.RANK,
-        _with_line(module.run),
+        _with_line(module.run, _facts(module)),
         tuple(module.EXAMPLES),
         f"bot/commands/{name}.py",
     )
 
 
-def _with_line(run: Callable[[Context], Reply]) -> Callable[[Context], Reply]:
-    """The same, with the line in each refusal: what a button suggests keeps the other words of it."""
+def _facts(module: ModuleType) -> dict[str, Fact]:
+    """What every refusal of a verb knows of it: its name, lines that work, and whether it counts cards."""
+    takes: Takes | None = getattr(module, "TAKES", None)
+    works = getattr(module, "HINT", "") or ", ".join(line for line, _ in module.EXAMPLES[:3])
+    return {"verb": module.WORDS[0], "works_here": works, "counts": takes is not None and takes.count}
+
+
+def _with_line(run: Callable[[Context], Reply], facts: Mapping[str, Fact]) -> Callable[[Context], Reply]:
+    """The same, with the line and the verb in each refusal: what a button suggests keeps the other words of it, and no other verb is suggested."""
 
     def say(ctx: Context) -> Reply:
         try:
             return run(ctx)
         except Refusal as no:
             no.facts.setdefault("line", ctx.whole)
+            for name, fact in facts.items():
+                no.facts.setdefault(name, fact)
             raise
 
     return say

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from bot.domain.errors import UnknownThing
 from bot.domain.grammar import Heard, RefKind
 from bot.service.context import Context, Takes
@@ -21,18 +24,21 @@ EXAMPLES = (
 )
 
 HINT = "history, history #12, history T4-1"
-TAKES = Takes(count=True, refs=frozenset({RefKind.LABEL, RefKind.CARD, RefKind.ALL}))
+TAKES = Takes(refs=frozenset({RefKind.LABEL, RefKind.CARD, RefKind.ALL}))
+_BARE = re.compile(r"(?<!\S)[0-9]+[a-z]{0,3}(?!\S)", re.IGNORECASE)
+"""A number without its sign: there is nothing else here that it could count."""
+LARGEST = 2**31 - 1
+"""The largest number that a database keeps for a request."""
 LAST, ALL = 5, 50
 """Requests, or holders of a card, that are shown; and if all are wanted."""
 
 
 def run(ctx: Context) -> Reply:
     """Of a number, of a card, or of oneself. What is over for long comes from the store."""
-    heard = ctx.hear()
+    heard = replace(ctx, text=_BARE.sub(r"#\g<0>", ctx.text)).hear()
     ctx.clear(heard, HINT, TAKES)
     most = ALL if heard.refs_of(RefKind.ALL) else LAST
-    number = _number(ctx, heard)
-    if number is not None:
+    for number in _numbers(ctx, heard):
         return _of_number(ctx, number, whole=most == ALL)
     for card in ctx.cards(heard):
         found = ctx.archive.of_card(card.name, most + 1)
@@ -40,11 +46,9 @@ def run(ctx: Context) -> Reply:
     return history_mine(ctx.scene(), ctx.archive.of_person(ctx.person.id, most))
 
 
-def _number(ctx: Context, heard: Heard) -> int | None:
-    """The number that is meant: ``#12``, a part of it (``#12b``), or ``12``."""
-    for label in ctx.labels(heard):
-        return int(label.rstrip("abcdefghijklmnopqrstuvwxyz"))
-    return heard.count
+def _numbers(ctx: Context, heard: Heard) -> list[int]:
+    """The numbers that are meant: ``#12``, a part of it (``#12b``), or ``12``."""
+    return [int(label.rstrip("abcdefghijklmnopqrstuvwxyz")) for label in ctx.labels(heard)]
 
 
 def _of_number(ctx: Context, number: int, whole: bool) -> Reply:
@@ -52,7 +56,7 @@ def _of_number(ctx: Context, number: int, whole: bool) -> Reply:
 
     :raises UnknownThing: nothing ever had the number
     """
-    past = ctx.archive.of_number(number)
+    past = ctx.archive.of_number(number) if number <= LARGEST else Past()
     if not past.requests and not past.leases:
         raise UnknownThing(what="number", text=f"#{number}", known=())
     return history_of(ctx.scene(), past, number, ctx.person, private=_private(ctx, past), whole=whole)

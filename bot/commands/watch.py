@@ -45,7 +45,7 @@ def run(ctx: Context) -> Reply:
     off = bool(OFF & ({word.lower() for word in heard.rest} | heard.flags))
     heard = replace(heard, rest=tuple(w for w in heard.rest if w.lower() not in OFF), flags=heard.flags - OFF)
     if not off or heard.rest:
-        heard = which.understood(ctx, heard)
+        heard = which.understood(ctx, heard, asks="watch")
     ctx.clear(heard, HINT, TAKES)
     if heard.machine is not None:
         raise Unclear(text=f"on {heard.machine}", hint=f"{HINT}: of the hosts of all your machines")

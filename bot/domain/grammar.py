@@ -32,8 +32,8 @@ _BECAUSE = re.compile(r"(?:^|\s)because(?:\s+of(?!\s+course\b))?(?:\s|:|$)", re.
 _WORDS = re.compile(r'"[^"]*"|“[^”]*”|\S+')
 _COUNT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?")
 _TIMES = re.compile(r"([0-9]+)[x×]", re.IGNORECASE)
-_LABEL = re.compile(r"#([0-9]{1,9}[a-z]?)", re.IGNORECASE)
-_MOVE = re.compile(r"m([0-9]{1,9})", re.IGNORECASE)
+_LABEL = re.compile(r"#([0-9]+[a-z]{0,3})", re.IGNORECASE)
+_MOVE = re.compile(r"m([0-9]+)", re.IGNORECASE)
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^|>\s]*\|([^>\s]*)>", re.IGNORECASE)
 _CARD = re.compile(r"(.+)-[0-9]+(?:\.[0-9]+)?")
@@ -358,7 +358,7 @@ class _Ear:
         word = self.low[self.at]
         if kind := self.names.kind(word):
             if self.kind not in (None, kind):
-                raise Unclear(text=self._shown(0, len(self.words)), hint=f"one kind at a time: request 1 {kind}")
+                raise Unclear(text=self._shown(0, len(self.words)), hint=f"one kind at a time: {kind}")
             self.kind = kind
             self.at += 1
             return True
@@ -436,7 +436,7 @@ class _Ear:
         if not digits.isdigit() or len(digits) > 6 or int(digits) == 0:
             raise BadCount(text=self.words[self.at][:40], most=len(self.names.cards), hint="1")
         if self.count not in (None, int(digits)):
-            raise Unclear(text=self._shown(0, len(self.words)), hint="request 1")
+            raise Unclear(text=self._shown(0, len(self.words)), hint="")  # the verb's own examples
         self.count = int(digits)
         self.at += 1
         return True

@@ -23,10 +23,11 @@ KIND_LIKE = re.compile(r"[A-Za-z]+\d\w*")
 """How models of cards are called: T4, A100."""
 
 
-def understood(ctx: Context, heard: Heard) -> Heard:
+def understood(ctx: Context, heard: Heard, asks: str = "request 1") -> Heard:
     """The line with the word that was left over and was meant as a kind: what it means on the machine's own host. A card that was named is
     refused: kinds are asked for.
 
+    :param asks: the words that a kind follows, by which it is asked for
     :raises UnknownKind: there is none of that name, or none that is lent
     :raises NotHere: the machine's host has none of what it could mean
     :raises WhichThing: its host has several of those
@@ -36,8 +37,9 @@ def understood(ctx: Context, heard: Heard) -> Heard:
     if named and heard.kind is None and not heard.rest:
         card = next((c for c in ctx.draft.cards.values() if c.name == named[0].text.partition(".")[0]), None)
         kind = slots.kinds_of(card)[0] if card is not None and card.mode is not Mode.VGPU else ""
-        works = f"request 1{' ' + kind if kind else ''}"
-        raise NotPossible(what=f"request {named[0].text}", why=f"cards are asked for by kind, not by name; say {works}")
+        works = f"{asks}{' ' + kind if kind else ''}"
+        what = f"{asks.split()[0]} {named[0].text}"
+        raise NotPossible(what=what, why=f"cards are asked for by kind, not by name; say {works}")
     if heard.kind is not None:
         return heard
     for word in heard.rest:

@@ -121,7 +121,7 @@ REFUSED = [  # who says what, and what of the answer must be there
     ("bob", "ask T4-9", ['no card "T4-9"', "T4-4"]),
     ("bob", "ask T4-3", ["it goes back already"]),
     ("ada", "ask #3", ["bob waits with #3 and has no card", "why #3"]),
-    ("bob", "ask #77", ["no number", "#3"]),
+    ("bob", "ask #77", ["no request #77", "#3"]),
     ("bob", "ask @ada about T4-2", ["T4-2 is with carol, not with ada", "ask T4-2"]),
     ("bob", "ask #1 #2", ["Which card do you mean?", "T4-1"]),
     ("bob", "ask @ada @carol", ["one at a time: ask @ada"]),

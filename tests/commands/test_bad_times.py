@@ -139,7 +139,7 @@ NOTHING_HELD = [  # whoever has no card, or not that one
     ("bob", "extend #1 4h", ["belongs to U1ADA"]),
     ("bob", "extend T4-1 4h", ["belongs to U1ADA"]),
     ("bob", "extend T4-2 4h", ["nobody has T4-2"]),
-    ("bob", "extend #77 4h", ['no number "#77"']),
+    ("bob", "extend #77 4h", ["no request #77"]),
     ("ada", "extend T4-9 4h", ['no card "T4-9"', "T4-1"]),
     ("ada", "extend #1 4h until fri", ["one of the two: 4h, or until fri"]),
 ]

@@ -260,7 +260,7 @@ def test_a_number_that_is_over_is_said_to_be_over(house: House, verb: str) -> No
     reply = house.say("bob", f"{verb} #1")
     assert not reply.ok and "#1 is over: taken out of the line" in text_of(reply), text_of(reply)
     assert "#1 is over" in text_of(house.say("bob", "why #1"))
-    assert 'I know no number "#9"' in text_of(house.say("bob", f"{verb} #9"))
+    assert "There is no request #9." in text_of(house.say("bob", f"{verb} #9"))
 
 
 def test_an_admin_who_names_no_machine_reads_whose_the_others_are_and_how_to_add_one(house: House) -> None:

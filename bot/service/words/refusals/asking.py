@@ -66,7 +66,10 @@ def _meant(f: Facts, near: str) -> Button:
 
 def unclear(f: Facts, policy: Policy) -> Reply:
     """Words that could not be read."""
-    text, hint = f.text("text"), f.text("hint")
+    return _not_understood(f.text("text"), f.text("hint") or f.text("works_here"), policy)
+
+
+def _not_understood(text: str, hint: str, policy: Policy) -> Reply:
     return no(
         head('I do not understand "', said(text, 80), '".') if text else head("I do not understand that."),
         ln("What works: ", said(hint), ".") if hint else ln("What works: ", command(policy, "help"), "."),
@@ -76,14 +79,16 @@ def unclear(f: Facts, policy: Policy) -> Reply:
 
 
 def bad_count(f: Facts, policy: Policy) -> Reply:
-    """Not a number of cards that makes sense."""
-    most = f.number("most")
-    works = ln("A whole number", f" from 1 to {most}" if most else "", " works: ", command(policy, "request 1"), ".")
+    """Not a number of cards that makes sense, or a number for a verb that counts none."""
+    most, verb = f.number("most"), f.text("verb", "request")
+    if not f.truth("counts", True):
+        return _not_understood(f.text("text"), f.text("works_here"), policy)
+    works = ln("A whole number", f" from 1 to {most}" if most else "", " works: ", command(policy, f"{verb} 1"), ".")
     return no(
         head('"', said(f.text("text", "that"), 40), '" is no number of cards I can lend.'),
         works,
         NOTHING,
-        buttons=(button("1 card", f.again(f.raw("text"), "1", "request 1")),),
+        buttons=(button("1 card", f.again(f.raw("text"), "1", f"{verb} 1")),),
     )
 
 

@@ -48,6 +48,11 @@ class Facts:
             return value
         return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None
 
+    def truth(self, name: str, other: bool) -> bool:
+        """A fact as yes or no."""
+        value = self._facts.get(name)
+        return value if isinstance(value, bool) else other
+
     def many(self, name: str) -> list[str]:
         """A fact as several words."""
         value = self._facts.get(name)

@@ -28,6 +28,13 @@ def unknown_thing(f: Facts, policy: Policy) -> Reply:
     if f.text("what") == "person":
         return _unknown_person(f, policy)
     what, text, known = plainer(f.text("what", "thing")), f.text("text"), f.many("known")
+    if what == "number":
+        return no(
+            head(*(["There is no request ", said(text, 40), "."] if text else ["There is no such request."])),
+            ln("Yours: ", codes(known, last=" and "), ".") if known else None,
+            NOTHING,
+            buttons=(MINE, QUEUE),
+        )
     return no(
         head(f"I know no {what} ", ['"', said(text, 40), '"'] if text else "like that", "."),
         ln("There is ", codes(known), ".") if known else None,
