@@ -524,9 +524,9 @@ def test_report_only_counts_asks_nobody_and_offers_the_evidence_after_five_worki
     run(world, 8 * H)
     assert not world.told(NewsKind.NUDGE) and not world.told(NewsKind.NUDGE_OVER)
     assert world.books.numbers["would nudge"] == 2
-    world.pass_time(timedelta(days=6), 2 * MIN)
+    world.pass_time(timedelta(days=6), 4 * MIN)
     assert not world.told(NewsKind.NUDGE_EVIDENCE)
-    world.pass_time(timedelta(days=2), 2 * MIN)
+    world.pass_time(timedelta(days=2), 4 * MIN)
     evidence = world.told(NewsKind.NUDGE_EVIDENCE)
     assert [n.to for n in evidence] == [ADMINS]
     assert dict(evidence[0].counts)["days"] == 5 and dict(evidence[0].counts)["would nudge"] >= 2
