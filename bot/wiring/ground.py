@@ -6,11 +6,12 @@ Used by the other files of this room and by ``cli``. It must not import an edge 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
 from bot.config import Settings
+from bot.domain.model import Books
 from bot.domain.policy import Policy
 from bot.edges.clock import FileClock
 from bot.edges.store import SqlStore, open_store
@@ -45,6 +46,29 @@ def clock_of() -> FileClock:
             f"GPUBOT_CLOCK names {clock.path}, and {why}: write it as docs/architecture.md shows, or leave GPUBOT_CLOCK out"
         )
     return clock
+
+
+def refuse_renamed(books: Books, names: Collection[str]) -> None:
+    """A section ``[vcenter.NAME]`` that is renamed would have each card a second time, and its machines moved away from the first.
+
+    :param names: the vCenters of the settings
+    :raises CannotStart: machines are registered in one that is not among them, and there is one of which the books know nothing
+    """
+    lost = sorted({m.vcenter for m in books.machines.values()} - {*names})
+    new = sorted({*names} - {m.vcenter for m in books.machines.values()} - {c.vcenter for c in books.cards.values()})
+    if not lost or not new:
+        return
+    there = sorted(m.name for m in books.machines.values() if m.vcenter == lost[0])
+    shown = ", ".join([*there[:NAMED], *([f"{len(there) - NAMED} more"] if len(there) > NAMED else [])])
+    raise CannotStart(
+        f"my books have machines ({shown}) in a vCenter {lost[0]}, which the settings do not name, and nothing of {new[0]}, "
+        f"which they do. If that is the same one, write [vcenter.{lost[0]}] as before: by another name each card would be there a second "
+        f"time. If it is another one, keep [vcenter.{lost[0]}] beside it until `machine remove` was said of these machines"
+    )
+
+
+NAMED = 5
+"""Machines that are named; the others are counted."""
 
 
 def policy_of(settings: Settings) -> Policy:

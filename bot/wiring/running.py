@@ -32,7 +32,7 @@ from bot.service.desk import Desk
 from bot.service.ports import Lab, StoreTrouble, VoiceError
 from bot.service.rounds import Rounds
 from bot.service.setup.judge_own import level_line
-from bot.wiring.ground import CLAIM_TTL, CannotStart, cannot, clock_of, kinds_of, policy_of
+from bot.wiring.ground import CLAIM_TTL, CannotStart, cannot, clock_of, kinds_of, policy_of, refuse_renamed
 from bot.wiring.health import Bot
 from bot.wiring.values import prometheus_of, slack_of, vcenters_of
 
@@ -73,6 +73,7 @@ def run(settings: Settings, *, single: bool = True) -> int:
     with ExitStack() as stack:
         store = _open(settings, clock)
         stack.callback(store.close)
+        _same_vcenters(store, vcenters)
         if single:
             _claim(store, clock, run_id)
             stack.callback(_resign, store, run_id)
@@ -100,6 +101,15 @@ def _open(settings: Settings, clock: FileClock) -> SqlStore:
         return open_store(settings.store.url, now=clock.now)
     except StoreError as error:
         raise CannotStart(str(error)) from error
+
+
+def _same_vcenters(store: SqlStore, vcenters: list[VCenter]) -> None:
+    """Raises CannotStart: one of them has another name in the books."""
+    try:
+        books = store.read()
+    except StoreError as error:
+        raise CannotStart(str(error)) from error
+    refuse_renamed(books, [vcenter.name for vcenter in vcenters])
 
 
 def _claim(store: SqlStore, clock: FileClock, run_id: str) -> None:

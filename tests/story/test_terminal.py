@@ -17,8 +17,9 @@ import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
+from bot.domain.draft import Changes
 from bot.domain.lifecycle import OPEN_LEASE, OPEN_MOVE
-from bot.domain.model import LeaseState
+from bot.domain.model import LeaseState, Machine
 from bot.edges.store import open_store
 from bot.local.demo.processes import DemoError, free_port, http_get
 from tests.story.rig import FAST, Scene, Yard, health, set_up, wait, yard
@@ -161,6 +162,14 @@ def newer(file: Path) -> None:
         base.commit()
 
 
+def registered(file: Path) -> None:
+    """The books of a bot that knew its vCenter by another name."""
+    store = open_store(f"sqlite:///{file}")
+    with store.transaction() as tx:
+        tx.record(Changes(puts=(Machine("vm-1", "vm-r", "before", ("U1",)),)), ())
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -169,6 +178,7 @@ def newer(file: Path) -> None:
         ("newer", "is of a newer gpubot (step 9999); install that one"),
         ("held", "is held by another program for more than 5 s"),
         ("not ours", "has other tables (guestbook)"),
+        ("another vCenter", "machines (vm-r) in a vCenter before, which the settings do not name"),
         ("port", "Address already in use; choose another [web] bind"),
         ("certificate", "nowhere.pem, which is not there: put the certificate"),
         ("no certificate", "does not load with its key"),
@@ -188,6 +198,8 @@ def test_a_bot_that_cannot_start_says_why_in_its_last_line(
     with contextlib.ExitStack() as stack:
         if change == "newer":
             newer(file)
+        elif change == "another vCenter":
+            registered(file)
         elif change in ("held", "not ours"):
             if change == "held":
                 open_store(f"sqlite:///{file}").close()
