@@ -46,7 +46,7 @@ TICK = timedelta(microseconds=1)
 STAMPS: dict[type, tuple[str, ...]] = {
     Card: (),
     Machine: (),
-    Request: ("asked", "question", "told", "changed", "served"),
+    Request: ("asked", "question", "told", "changed", "served", "in_line"),
     Lease: (
         "since", "changed", "active_since", "free_since", "clock_since", "bound_since", "guest_without_since", "question",
         "seen_vcenter", "seen_guest", "computed", "proven", "done_heard", "wanted_since",
@@ -210,6 +210,7 @@ def _request_ahead(r: Request, now: datetime) -> bool:
         or (r.promised is not None and r.promised.at > now)
         or (r.question is not None and r.question > now)
         or (r.served is not None and r.served > now)
+        or (r.in_line is not None and r.in_line > now)
         or (r.rest is not None and r.rest.since > now)
         or (r.hindrance is not None and r.hindrance.since > now)
         or (r.offer is not None and r.offer.made > now)

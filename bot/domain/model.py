@@ -274,6 +274,7 @@ class Request:
     question: datetime | None = None  # since when it is asked whether it is still wanted; None: that is not asked
     told: datetime | None = None  # when a promise was last given
     changed: datetime | None = None  # last transition
+    in_line: datetime | None = None  # in its line since, if not since it was asked: it came back to an old place
     shifts: tuple[Shift, ...] = ()  # what moves its place, by why
     team: str = ""  # its person's team when asked; "" none
     partly: bool = False  # fewer are better than none

@@ -165,6 +165,7 @@ def request(
         because=wanted.because,
         ask_first=wanted.window is not None and wanted.window.which is Which.ASK,
         changed=draft.now,
+        in_line=draft.now if lost is not None else None,
         shifts=_shifts(draft, person, replace(wanted, kind=kind), policy, lost),
         team=team.name if team is not None else "",
         partly=wanted.partly,
@@ -217,6 +218,7 @@ def _elsewhere(draft: Draft, person: Person, old: Request, machine: Machine, wan
         "rest": None,
         "silences": 0,
         "ask_first": False,
+        "in_line": draft.now,  # of another machine's host
     }
     if wanted.length != Length():
         fields["terms"] = replace(old.terms, length=wanted.length)

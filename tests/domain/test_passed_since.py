@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain import queue
+from bot.domain.leases.ends import queue_again
 from bot.domain.model import AgreementState, LeaseState, Request, RequestState
 from bot.domain.news import NewsKind
 from bot.domain.planner.back import waits_for
@@ -71,3 +72,35 @@ def test_a_night_that_is_certain_only_for_who_was_passed_is_taken_back_with_them
     firm = [a for a in world.books.agreements.values() if a.firm and a.state is AgreementState.OPEN]
     assert not firm
     assert {n.key for n in world.told(NewsKind.FIRM_WINDOW)} <= {n.key for n in world.told(NewsKind.ANNOUNCED_OVER)}
+
+
+def test_who_had_a_turn_then_and_is_back_at_an_old_place_was_not_passed() -> None:
+    world, label = put_on_past()
+    began = world.lease(label).since
+    early = replace(
+        world.req(2), number=90, person="ada", machine="uuid-vm-python-2", asked=began - HOUR, state=RequestState.LEASED
+    )
+    world.do(lambda d: d.put(early))
+    world.do(lambda d: queue_again(d, d.requests[90], "its card broke"))
+    assert queue.line(world.books)[0].number == 90 and world.req(90).asked < began < world.now
+    assert waits_for(world.books, world.lease(label)) == world.req(2)
+    world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
+    assert world.req(90).state is RequestState.QUEUED and waits_for(world.books, world.lease(label)) is None
+
+
+def test_who_asks_again_from_the_place_of_a_lost_card_was_not_passed() -> None:
+    world, label = put_on_past()
+    given = next(x for x in world.books.leases.values() if x.machine == "uuid-vm-python")
+    began = world.lease(label).since
+    old = replace(
+        world.req(2), number=given.request, person="ada", machine=given.machine, count=2, asked=began - HOUR,
+        state=RequestState.SERVED,
+    )  # fmt: skip
+    world.do(lambda d: d.put(old))
+    world.do(
+        lambda d: (d.free(given.label, given.slots), d.put(replace(given, state=LeaseState.FAILED, changed=d.now)))
+    )
+    again = ask(world, "ada", "vm-python", 2, "nights", "for 1h")
+    assert again.asked == old.asked < began < world.now == again.in_line
+    world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
+    assert waits_for(world.books, world.lease(label)) is None

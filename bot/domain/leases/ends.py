@@ -97,7 +97,7 @@ def queue_again(
     by: PersonId = BOT,
 ) -> Request:
     """Back in line at the old place, told why and by whom."""
-    request = step(draft, request, event, by=by, why=why, rest=rest, offer=None)
+    request = step(draft, request, event, by=by, why=why, rest=rest, offer=None, in_line=draft.now)
     machine = draft.machines.get(request.machine)
     draft.tell(News(NewsKind.BACK_IN_LINE, request.person, request=request, machine=machine, who=by, reason=why))
     return request

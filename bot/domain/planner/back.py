@@ -124,7 +124,7 @@ def waits_for(places: Places, lease: Lease) -> Request | None:
     for slot in lease.slots:
         after = next((h.label for h in places.on(card_name(slot)) if h.slot == slot and h.turn is Turn.NEXT), "")
         other = places.requests.get(int(after)) if after.isdigit() else None
-        if other is not None and _before(other, own, lease.since):
+        if other is not None and was_before(other, own, lease.since):
             return other
     return first_passed(places, own, lease.since)
 
@@ -137,16 +137,17 @@ def first_passed(places: Places, request: Request, since: datetime) -> Request |
             return None
         if (
             other.kind == request.kind
-            and _before(other, request, since)
+            and was_before(other, request, since)
             and meet(places, other.machine, request.machine)
         ):
             return other
     return None
 
 
-def _before(other: Request, request: Request, since: datetime) -> bool:
-    """Whether somebody was before a request in line at that moment."""
-    if other.asked > since:
+def was_before(other: Request, request: Request, since: datetime) -> bool:
+    """Whether somebody was before a request in line at that moment: whoever came back to an old place since had its turn then, or had lost it,
+    and waited for nothing."""
+    if (other.in_line or other.asked) > since:
         return False
     later = any(s.said is not None and s.said > since for s in other.shifts)
     then = (
