@@ -176,7 +176,7 @@ def test_waiting_times_are_told_as_they_were_and_how_they_held(house: House) -> 
         transaction.record(Changes(lines=(line, replace(line, why="not known (blind)"), over, scored)), ())
     told = lines(house.say("bob", "history #1"))
     assert (
-        "I told another waiting time, because somebody goes before by the word urgent: likely by 17 17:30, at the latest 20 09:12."
+        "I told another waiting time, because somebody asked urgently, and goes before: likely by 17 17:30, at the latest 20 09:12."
         in told
     )
     assert "I told a waiting time: not known." in told and "that waiting time does not hold any more: it rests." in told

@@ -236,7 +236,7 @@ def test_the_rule_of_the_line_is_named_as_it_is(house: House) -> None:
     house.say("bob", "request 1")
     assert "First come, first served; all cards of a request together." in text_of(house.say("bob", "queue"))
     house.say("carol", "request 1 urgent because a deadline")
-    assert "In the order of asking, moved by urgent; all cards" in text_of(house.say("bob", "queue"))
+    assert "In the order of asking, moved by urgent requests; all cards" in text_of(house.say("bob", "queue"))
 
 
 def test_hours_used_lately_are_named_with_what_they_cost(house: House) -> None:

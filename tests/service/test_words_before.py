@@ -48,6 +48,8 @@ def test_what_is_booked_is_likely_there_then_or_later_by_its_restart() -> None:
     then = w.NOW + 5 * w.H
     line = waits.promise_line(Promise(then, None, "booked", at=then), w.BOB.id)
     assert line is not None and w.text(Reply((line,))) == "Booked for today 19:40, likely there then."
+    told = waits.promise_line(Promise(then, None, "booked", at=then), w.BOB.id, w.books(), w.request(start=then))
+    assert told is not None and w.text(Reply((told,))) == "Likely there then."
     later = waits.promise_line(Promise(then + w.H, None, "booked", at=then), w.BOB.id)
     assert later is not None and w.text(Reply((later,))) == "Likely by today 20:40: it is booked for today 19:40."
     booked = w.request(start=then)

@@ -241,6 +241,16 @@ def test_no_longer_time_is_offered_by_which_others_wait_longer_than_they_were_to
     assert "4 hours longer" not in w.text(began)
 
 
+def test_no_two_answers_to_who_asks_say_that_it_is_kept_until_the_end() -> None:
+    for end, labels in (
+        (w.NOW + 2 * w.H, ["Keep it until today 16:40", "I am using it"]),
+        (w.NOW + 72 * w.H, ["Keep it until tomorrow 09:00", "I need it until the end"]),
+    ):
+        lease = replace(w.ACTIVE, end=end)
+        reply = told(NewsKind.ASKED, w.BOB.id, lease=lease, machine=w.R, slots=lease.slots, who=w.CAROL.id)
+        assert [b.label for b in reply.buttons][1:] == labels
+
+
 def test_who_decided_a_return_is_not_said_to_wait_for_the_card() -> None:
     forced = replace(w.RETURNING, ended_by=w.DANA.id)
     said = w.text(told(NewsKind.RETURNING, w.ADA.id, lease=forced, who=w.DANA.id, reason="the demo needs it"))

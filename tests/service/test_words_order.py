@@ -110,7 +110,7 @@ def test_the_numbers_that_are_read_add_up(said: list[Shift], use: timedelta) -> 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"start": ASKED + 5 * H}, "Before that it is not your turn"),
+        ({"start": ASKED + 5 * H}, "Before 16 14:30 it is not your turn: others may have"),
         ({"before": ASKED + 5 * H}, "If they are not kept for you by 16 14:30, you leave the line, and I say so."),
         ({"partly": True}, "you get what is there, 1 card or more"),
         ({"start": ASKED}, ""),  # its time has come

@@ -42,7 +42,7 @@ from bot.domain.slots import has_kind, kinds_of
 from bot.domain.waiting import Promised, ShiftWhy
 
 MOVED = {
-    "urgent": "somebody goes before by the word urgent",
+    "urgent": "somebody asked urgently, and goes before",
     "team": "somebody goes before by their team's part",
     "again": "somebody is in line again at an earlier place",
     "back": "what was kept for it did not come",

@@ -95,6 +95,9 @@ def _answers(t: Telling, using: str = "I need it until the end") -> list[Button 
         return [MINE]
     what = cards_typed(t.lease.slots, t.slots, t.lease.label)
     at = keep_until(t.lease, t.now, t.zone, t.policy)
+    using = (
+        "I am using it" if at is not None and at == t.lease.end else using
+    )  # that it is kept until the end is the other one
     keep = f"until {instant_words(at, t.zone, t.now)}" if at is not None else "2 h"
     them = "them" if t.many else "it"
     return [

@@ -72,7 +72,11 @@ def wishes_lines(scene: Scene, request: Request) -> list[LineOf]:
     if ahead(request, scene.now) and request.start is not None:
         cards = card_s(2, request.kind)
         lines.append(
-            ln(f"Before that it is not your turn: others may have the {cards} if they are surely back by then.")
+            ln(
+                "Before ",
+                When(request.start),
+                f" it is not your turn: others may have the {cards} if they are surely back by then.",
+            )
         )
     if request.before is not None:
         lines.append(_before_line(scene, request, request.before))
@@ -125,8 +129,8 @@ def rule_line(waiting: Iterable[Request]) -> LineOf:
 
 
 _MOVES = {
-    ShiftWhy.URGENT: "urgent",
-    ShiftWhy.SPARE: "spare",
+    ShiftWhy.URGENT: "urgent requests",
+    ShiftWhy.SPARE: "spare requests",
     ShiftWhy.TEAM: "what teams have of their own",
     ShiftWhy.USE: "hours used lately",
 }

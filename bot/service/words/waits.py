@@ -32,7 +32,7 @@ def promise_line(
     """``Likely by …, at the latest …: the fact.``
 
     :param books: to say which agreed time is waited for besides, and who is before
-    :param request: what it is promised to, where its place is not told apart
+    :param request: what it is promised to, where its place, or for when it is booked, stands in the line before
     """
     if promise is None:
         return None
@@ -50,7 +50,8 @@ def promise_line(
             _for_all_before(promise, books, request), f"{they} can be there by ", When(likely), latest, ": ", fact, "."
         )
     if promise.cause == "booked" and likely == promise.at:
-        return ln("Booked for ", When(likely), ", likely there then", latest, ".")
+        booked: list[Part] = ["Booked for ", When(likely), ", likely"] if request is None else ["Likely"]
+        return ln(booked, " there then", latest, ".")
     return ln("Likely by ", When(likely), latest, ": ", fact, ".")
 
 
