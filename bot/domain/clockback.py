@@ -119,8 +119,10 @@ class Last(Shelf):
     def _anew(self) -> None:
         self.at = None
         for kind in STAMPS:
+            glance = GLANCES.get(kind)
             for value in _table(self._sheet, kind).values():
-                self.follow(None, value)
+                if self.at is None or glance is None or glance(value, self.at):
+                    self.follow(None, value)
 
     def over(self, sheet: Any) -> Self:
         """See ``Shelf``."""

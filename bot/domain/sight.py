@@ -247,6 +247,8 @@ class Sight:
 
     def left_over(self, card: Card) -> frozenset[MachineId]:
         """The machines whose settings name a card's address since another one was there, which they were lent."""
+        if not self._replaced:
+            return NOBODY
         there = [c for c in self._replaced if self._places.cards[c].pci == card.pci and c != card.name]
         here = (c for c in there if (o := self._places.cards[c]).host == card.host and o.vcenter == card.vcenter)
         return frozenset(m for c in here for m in slots.machines_of(self._places, c))

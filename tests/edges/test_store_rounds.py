@@ -80,7 +80,7 @@ def play(kind: type[History], seed: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [History, Crowd, ModesHistory])
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_the_short_way_decides_what_the_long_one_does(kind: type[History], seed: int) -> None:
     play(kind, seed, 12)
