@@ -15,7 +15,7 @@ from bot.domain.model import Lease, LeaseState, PersonId, Request, RequestState
 from bot.domain.near import near
 from bot.domain.order import waits
 from bot.domain.policy import Policy
-from bot.domain.queue import line
+from bot.domain.queue import line, shortage, waiters
 from bot.domain.rules import Rule
 from bot.domain.slots import all_of
 
@@ -84,6 +84,12 @@ class Caps:
         """How many devices other persons really wait for."""
         wanted, _ = self._really_wanted()
         return sum(wanted.values()) - wanted[whose.person]
+
+    def lacking(self, lease: Lease) -> int:
+        """How many devices other persons really wait for, besides those that lie free or come back: by so much what is spare goes back."""
+        waiting = waiters(self._draft, self._kind, lease.machine)
+        wanted = sum(r.count for r in waiting if r.kind == self._kind and r.state is RequestState.QUEUED)
+        return shortage(self._draft, self._kind, lease.machine) - wanted + self.others(lease)
 
     def other_teams(self, whose: Lease | Request) -> int:
         """The same of people who are not in the same team."""

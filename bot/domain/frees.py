@@ -92,6 +92,9 @@ class Frees:
         self.nexts: dict[SlotId, str] = {h.slot: h.label for h in books.holds if h.turn is Turn.NEXT}
         self._nights: dict[tuple[str, date], Window] = {}  # the first usable night of a day or later, by zone
         self._wanted: dict[tuple[str, str], list[Request]] = {}  # who really waits, by kind and host
+        self.heeds: frozenset[str] | None = (
+            None  # the labels whose promise to those they went past is counted on; None: all
+        )
         self._early: dict[str, Early | None] = {}  # by kind
 
     # ---- the slots
@@ -274,34 +277,46 @@ class Frees:
         """What a lease that went past others keeps to; None: it went past nobody, or none of those waits any more."""
         from bot.domain.planner.back import waits_for  # which reckons with what is here
 
-        return lease.passing if lease.passing is not None and waits_for(self.books, lease) is not None else None
+        if lease.passing is None or not self._heeds(lease.label):
+            return None
+        return lease.passing if waits_for(self.books, lease) is not None else None
 
     def keeps_to(self, label: str) -> Passing | None:
         """What is kept to under a label: by a lease, or by whoever is offered it; None: nothing."""
         lease = self.lease_of(label)
         request = self.books.requests.get(int(label)) if label.isdigit() else None
-        return self._keeps_to(lease) if lease is not None else request.passing if request is not None else None
+        if lease is not None or request is None or not self._heeds(label):
+            return self._keeps_to(lease) if lease is not None else None
+        return request.passing
+
+    def _heeds(self, label: str) -> bool:
+        return self.heeds is None or label in self.heeds
 
     def _given_way(self, lease: Lease) -> tuple[SlotId, ...]:
         """The devices of a spare lease whose time is over, since somebody else waits."""
-        wanted = lease.terms.spare and any(r.person != lease.person for r in self._waiters(lease.kind, lease.machine))
-        request = self.books.requests.get(lease.request)
-        if not wanted or request is None or request.terms.spare:
-            return lease.slots if wanted else ()
-        beyond = Caps(self.sheet, self.policy, lease.kind, lease.machine).share(lease).beyond
+        if not lease.terms.spare or all(r.person == lease.person for r in self._waiters(lease.kind, lease.machine)):
+            return ()
+        caps, request = Caps(self.sheet, self.policy, lease.kind, lease.machine), self.books.requests.get(lease.request)
+        lacking = caps.lacking(lease)
+        if lacking <= 0:
+            return ()
+        if request is None or request.terms.spare:
+            return lease.slots
+        beyond = caps.share(lease).beyond
         if beyond:  # with what goes back before it its holder may be within their share
-            beyond -= sum(len(x.slots) for x in self.books.leases.values() if self._before(x, lease))
+            more = lacking > beyond
+            beyond -= sum(len(x.slots) for x in self.books.leases.values() if self._before(x, lease, more))
         return lease.slots[-beyond:] if beyond > 0 else ()
 
-    def _before(self, other: Lease, lease: Lease) -> bool:
-        """Whether another lease of its holder, or team, goes back before one that is over their share: what is over its time, what was asked for as
-        spare, and what was lent later."""
+    def _before(self, other: Lease, lease: Lease, more: bool) -> bool:
+        """Whether another lease of its holder, or team, may go back before one that is over their share: what was asked for as spare, what was lent
+        later, and, if ``more`` is wanted than what is spare, what is over its time."""
         mine = other.person == lease.person or (lease.team != "" and other.team == lease.team)
         if not mine or other.label == lease.label or other.state is not LeaseState.ACTIVE or other.kind != lease.kind:
             return False
         if host_of(self.books, other.machine) != host_of(self.books, lease.machine):
             return False
-        if other.end is not None and other.end <= self.now:
+        if more and other.end is not None and other.end <= self.now:
             return True
         asked = self.books.requests.get(other.request)
         later = (other.since, lease.label) > (lease.since, other.label)

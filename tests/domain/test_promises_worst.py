@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain import queue
+from bot.domain.draft import Draft
+from bot.domain.frees import Frees
 from bot.domain.model import (
     Agreement,
     AgreementKind,
@@ -25,10 +27,13 @@ from bot.domain.model import (
     Wish,
     Work,
 )
+from bot.domain.planner.past import Past
 from bot.domain.policy import Policy
+from bot.domain.promises import Bound
 from bot.domain.promises.play import Play
 from bot.domain.promises.worst import Worst
-from bot.domain.waiting import Passing
+from bot.domain.sight import Sight
+from bot.domain.waiting import Passing, Promised
 from tests.domain.test_promises_kept import Plain
 from tests.domain.world import MONDAY_10, ZONE, World
 
@@ -104,7 +109,7 @@ def test_what_is_over_a_share_goes_back_only_as_far_as_what_goes_before_it_is_to
     asked = Request(
         40, "ada", "T4", 1, "uuid-vm-python", MONDAY_10, RequestState.LEASED, Terms(Length(DAY), spare=True)
     )
-    waits = Request(50, "bob", "T4", 3, "uuid-vm-r", MONDAY_10)
+    waits = Request(50, "bob", "T4", 2, "uuid-vm-r", MONDAY_10)
     had = replace(asked, number=41, terms=Terms(Length(DAY)))
     beyond = replace(beyond, request=41)
     both = changed(world.books, leases={x.label: x for x in (spare, beyond)}, requests={40: asked, 41: had, 50: waits})
@@ -115,6 +120,8 @@ def test_what_is_over_a_share_goes_back_only_as_far_as_what_goes_before_it_is_to
 
     assert causes(alone) == ["own_end", "own_end", "spare"], "one of three is over her share"
     assert causes(both) == ["spare", "own_end", "own_end"]
+    for other in (replace(waits, start=MONDAY_10 + DAY), replace(waits, terms=Terms(spare=True))):
+        assert causes(changed(alone, requests={50: other})) == ["own_end"] * 3, "and only if somebody else really waits"
 
 
 # ---- a night that is used up --------------------------------------------------------------------------------------
@@ -232,3 +239,87 @@ def test_what_is_kept_for_who_went_past_is_given_up_in_time_although_the_rest_do
     found = play(world, books)
     assert found.worst_of(late) > back
     assert [at for at, _, _, _ in found.worst_of_line(first)] == [back, *[found.worst_of(late)] * 3]
+
+
+# ---- whose time is kept to ----------------------------------------------------------------------------------------
+
+
+def test_only_those_who_were_passed_count_on_the_time_that_is_kept_to() -> None:
+    """What went past somebody is back by their turn as long as they wait. Who is behind both may see them served sooner, by another card."""
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    now, back = world.now, world.now + 10 * HOUR
+    went = working(
+        world, "vm-python", ("T4-1",), end=now + 5 * HOUR, passing=Passing(50, now + 8 * HOUR, back), request=51
+    )
+    soon = working(world, "vm-python-2", ("T4-2",), end=now - 20 * HOUR, extended=1)
+    far = working(world, "vm-train", ("T4-3", "T4-4"))
+    first = Request(50, "carol", "T4", 1, "uuid-vm-train", went.since - DAY)
+    own = Request(51, "ada", "T4", 1, "uuid-vm-python", went.since - HOUR, RequestState.LEASED)
+    behind = Request(52, "bob", "T4", 1, "uuid-vm-r", now)
+    leases = {x.label: x for x in (went, soon, far)}
+    found = play(world, changed(world.books, leases=leases, requests={50: first, 51: own, 52: behind}))
+    alone = play(world, changed(world.books, leases=leases, requests={51: own, 52: behind}))
+    assert found.worst_of(went) == back < found.worst_of(soon) < alone.worst_of(went)
+    assert found.line_of(first).worst(first) == back
+    assert found.line_of(behind).worst(behind) == alone.worst_of(went), "the first may have had the other one before"
+
+    went = replace(went, extended=1)
+    books = changed(world.books, leases={**leases, went.label: went}, requests={50: first, 51: own, 52: behind})
+    told = replace(behind, promised=Promised(now, None, play(world, books).latest(behind)))
+    draft = Draft(changed(books, requests={52: told}), now)
+    moved = Bound(draft, went, world.policy, lambda _: ZONE).moved(replace(went, end=now + 35 * HOUR))
+    assert moved is not None and moved.number == 52, "nor is its time made longer past what they were told"
+
+
+def test_for_a_booking_work_on_what_is_spare_is_waited_for_from_its_time_on() -> None:
+    start = MONDAY_10 + 5 * DAY
+    booked = Request(2, "bob", "T4", 1, "vm", MONDAY_10, terms=Terms(Length(HOUR)), start=start)
+
+    def turn(*, spare: bool) -> timedelta:
+        at = Worst(Nightly(), [(MONDAY_10 + DAY, False, "", "ada")], ["UTC"], spare).turn(booked)
+        assert at is not None
+        return at - start
+
+    policy = Nightly().policy
+    assert turn(spare=False) == MIN + policy.stuck_return
+    assert turn(spare=True) == MIN + policy.running_work + policy.stuck_return
+
+
+# ---- what others may count on -------------------------------------------------------------------------------------
+
+
+def due(world: World, books: Books) -> list[timedelta]:
+    """When each device is due, from now on, for those who would go past somebody."""
+    draft = Draft(books, world.now)
+    sight = Sight(draft, world.look(), {})
+    frees = Frees(draft, world.now, world.policy, lambda _: ZONE, sight)
+    cards = [c for c in books.cards.values() if c.name != "T4-4"]
+    return [at - world.now for at in Past(draft, sight, frees, "T4", cards).dues()]
+
+
+def test_a_device_is_due_no_later_than_at_worst_whatever_time_is_agreed_for_its_machine() -> None:
+    """A restart that is agreed for next week does not keep it for so long: else whoever is back by then would go past those who wait for it."""
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    lease = working(world, "vm-python", ALL[:3])
+    window = Window(world.now + 9 * DAY, world.now + 9 * DAY + 4 * HOUR)
+    named = Agreement(7, lease.machine, "ada", AgreementKind.NAMED, world.now, window=window)
+    books = changed(world.books, agreements={7: named})
+    frees = play(world, books)
+    assert frees.out(lease.machine, world.now, lease.label) > world.now + 9 * DAY, "it would be used for it"
+    assert due(world, books) == [frees.worst_of(lease) - world.now] * 3
+
+
+def test_what_is_over_its_time_is_due_as_it_was_also_where_no_restart_is_agreed() -> None:
+    """Its end was known. That nobody named a time moves no promised start by a day, by which others could go past."""
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    lease = working(world, "vm-python", ALL[:3], end=MONDAY_10 + 2 * MIN)
+    books = changed(world.books, leases={lease.label: lease})
+    world.now += MIN
+    before = due(world, books)
+    over = replace(lease, state=LeaseState.RETURNING, since=lease.end, changed=lease.end)
+    world.now += 2 * MIN
+    assert before == [MIN + world.policy.last_call + world.policy.usual_first] * 3
+    assert (
+        due(world, changed(books, leases={lease.label: over}))
+        == [world.policy.last_call + world.policy.usual_first] * 3
+    )

@@ -189,7 +189,7 @@ def _spare(draft: Draft, ctx: Round, lease: Lease) -> None:
         draft.put(replace(lease, terms=replace(lease.terms, spare=False), wanted_since=None))
         draft.log(BOT, "lease.spare_over", f"#{lease.label}", "it is within the share of its holder by now")
         return
-    short = _lacking(draft, caps, lease)
+    short = caps.lacking(lease)
     for other, count in _in_turn(draft, ctx, lease):
         if other.label == lease.label:
             break
@@ -206,14 +206,6 @@ def _spare(draft: Draft, ctx: Round, lease: Lease) -> None:
     request = draft.requests.get(lease.request)
     reason = SPARE_OVER if request is None or request.terms.spare else SHARE_OVER
     _goes_back(draft, ctx, lease, lease.wanted_since or draft.now, reason, min(mine, short))
-
-
-def _lacking(draft: Draft, caps: Caps, lease: Lease) -> int:
-    """How many devices others really wait for, besides those that lie free or come back."""
-    kind = lease.kind
-    waiting = waiters(draft, kind, lease.machine)
-    wanted = sum(r.count for r in waiting if r.kind == kind and r.state is RequestState.QUEUED)
-    return shortage(draft, kind, lease.machine) - wanted + caps.others(lease)
 
 
 def works(draft: Draft, ctx: Round, lease: Lease) -> bool:

@@ -146,18 +146,19 @@ class Past:
     def _due_of(self, label: str, since: datetime) -> datetime | None:
         """When what a label has, or will have from then on, is due."""
         frees, now = self._frees, self._draft.now
-        lease = self._draft.leases.get(label)
+        lease = frees.lease_of(label)
         if lease is None:
             request = self._draft.requests.get(int(label)) if label.isdigit() else None
             return self._due_offered(request, since) if request is not None else None
         if lease.fault:
             return None
         if lease.state is LeaseState.ACTIVE and lease.end is not None:
-            return frees.out(lease.machine, max(lease.end, now), lease.label)
+            return min(frees.out(lease.machine, max(lease.end, now), lease.label), frees.worst_of(lease))
         if lease.state is LeaseState.RETURNING:
             out = expected_free(self._draft, lease, now, self._policy)
-            worst = frees.worst_back(lease)
-            return min(out + frees.usual(lease.machine), worst) if out else worst
+            # Where no time was named yet it was due at its end, and may come at any moment: nobody goes past who waits for it till the night of its terms.
+            due = out + frees.usual(lease.machine) if out is not None else frees.out(lease.machine, now)
+            return min(due, frees.worst_back(lease))
         ends = end_of(lease.terms.length, since + frees.usual(lease.machine), self._zone_of(lease.person), self._policy)
         out = frees.out(lease.machine, ends)
         return min(out, lease.passing.back_by) if lease.passing is not None else out

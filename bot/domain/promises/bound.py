@@ -53,6 +53,7 @@ class Bound:
         if not isinstance(wish, Lease) or not isinstance(changed, Lease) or wish.state is not LeaseState.ACTIVE:
             return True
         frees = Frees(self._draft, self._draft.now, self._policy, self._zone_of, None)
+        frees.heeds = frozenset()  # whoever was not passed by it counts on no time that it keeps to
         return frees.worst_of(changed) > frees.worst_of(wish)
 
     def delayed(self, changed: Lease | Request) -> Request | None:

@@ -35,9 +35,11 @@ class Line:
         ]
         self._shares = Shares(play, like, self._queued)
         self._likely: dict[int, list[Free] | None] = {}
-        self._worst: dict[int, datetime | None] = {}
-        rests = {r.number for r in self._queued if r.rest is not None and play.careful}
-        self._worst_walk = _walk_worst(play, self._queued, like, self.floats | rests)
+        self._worst: dict[
+            tuple[frozenset[str] | None, int], datetime | None
+        ] = {}  # by whose limits are heeded, and number
+        self._rests = {r.number for r in self._queued if r.rest is not None and play.careful}
+        self._worst_walks: dict[frozenset[str] | None, Iterator[tuple[int, datetime | None]]] = {}
 
     @property
     def floats(self) -> Set[int]:
@@ -63,12 +65,17 @@ class Line:
             self._likely[found] = counted
         return self._likely[number]
 
-    def worst(self, number: int) -> datetime | None:
-        """When it is its turn at worst; None: there is too little."""
-        while number not in self._worst:
-            found, turn = next(self._worst_walk)
-            self._worst[found] = turn
-        return self._worst[number]
+    def worst(self, request: Request) -> datetime | None:
+        """When it is its turn at worst; None: there is too little. What went past others is back by its time as long as those wait: so only they
+        count on that."""
+        heeds = self._play.passed_by(request)
+        if heeds not in self._worst_walks:
+            play = self._play.heeding(heeds)
+            self._worst_walks[heeds] = _walk_worst(play, self._queued, self._like, self.floats | self._rests)
+        while (heeds, request.number) not in self._worst:
+            found, turn = next(self._worst_walks[heeds])
+            self._worst[heeds, found] = turn
+        return self._worst[heeds, request.number]
 
 
 def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterator[tuple[int, list[Free] | None]]:
@@ -82,7 +89,7 @@ def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterat
 def _walk_worst(
     play: Play, waits: list[Request], like: Request, floats: Set[int]
 ) -> Iterator[tuple[int, datetime | None]]:
-    state = Worst(play, play.worst_of_line(like), play.zones)
+    state = Worst(play, play.worst_of_line(like), play.zones, play.lends_spare(like))
     for request in waits:
         yield request.number, state.turn(request)
         if request.number in floats:

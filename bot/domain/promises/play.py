@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -46,6 +47,7 @@ from bot.domain.model import (
     Turn,
 )
 from bot.domain.near import host_of, near
+from bot.domain.planner.back import was_before
 from bot.domain.planner.turns import Turns
 from bot.domain.policy import Policy
 from bot.domain.promises.lines import Line
@@ -111,6 +113,9 @@ class Play(Frees):
         self._lines: dict[tuple[str, str], Line] = {}  # by kind, and host
         self._near: dict[str, Places] = {}  # what concerns each host
         self._nexts: dict[str, _Next] = {}  # what the next round gives there
+        self._passers: dict[
+            tuple[str, str], list[tuple[str, Request, datetime]]
+        ] = {}  # who went past others, by kind and host
 
     def promise(self, request: Request) -> Promise:
         """What is said of a request in line now."""
@@ -145,7 +150,7 @@ class Play(Frees):
     def latest(self, request: Request) -> datetime | None:
         """Its latest time alone; None: none is promised."""
         offered = request.state is RequestState.OFFERED
-        turn = self._offered_to(request)[1] if offered else self.line_of(request).worst(request.number)
+        turn = self._offered_to(request)[1] if offered else self.line_of(request).worst(request)
         if turn is None or (not offered and self._open(request)):
             return None
         return self._latest(request, max(turn, self._begins_at(request)))
@@ -172,8 +177,8 @@ class Play(Frees):
 
     def _offered_to(self, request: Request) -> tuple[list[Free] | None, datetime | None]:
         """What is offered is kept for it."""
-        label = str(request.number)
-        mine = [f for h in self.books.holds if h.label == label and (f := self.free(h.slot, label)) is not None]
+        label, frees = str(request.number), self.heeding(self.passed_by(request))
+        mine = [f for h in self.books.holds if h.label == label and (f := frees.free(h.slot, label)) is not None]
         if len(mine) < request.count:
             return None, None
         return sorted(mine, key=by_time), max(f.latest for f in mine)
@@ -181,7 +186,7 @@ class Play(Frees):
     def _in_line(self, request: Request) -> tuple[list[Free] | None, datetime | None]:
         """What it would be given in the next round, or what it counts on behind those ahead."""
         played = self.line_of(request)
-        turn = played.worst(request.number)
+        turn = played.worst(request)
         coming = self.next_round(request.machine)
         if request.number not in coming.given:
             return played.likely(request.number), turn
@@ -257,6 +262,51 @@ class Play(Frees):
         there, kind = self.there(request.machine), request.kind
         found = [f for slot in open_of(there, kind) if (f := frees.free(slot, "")) is not None]
         return found or self._other_size(there, kind, frees)
+
+    def passed_by(self, request: Request) -> frozenset[str] | None:
+        """The labels of what went past a request, and keeps to its time as long as it waits; None: nothing on its host went past anybody."""
+        keeping = self._keeping(request)
+        if not keeping:
+            return None
+        return frozenset(label for label, own, since in keeping if was_before(request, own, since))
+
+    def _keeping(self, like: Request) -> list[tuple[str, Request, datetime]]:
+        """What went past others in a line: its label, its request, and since when it has what it has."""
+        key = like.kind, host_of(self.books, like.machine)
+        if key not in self._passers:
+            found = (self._passer(label) for label in sorted(self._labels(like)))
+            self._passers[key] = [one for one in found if one is not None]
+        return self._passers[key]
+
+    def _labels(self, like: Request) -> set[str]:
+        """Of all who have, or are next for, a device of a line."""
+        slots = open_of(self.there(like.machine), like.kind)
+        return {x for s in slots for x in (self.takes.get(s), self.nexts.get(s)) if x is not None}
+
+    def lends_spare(self, like: Request) -> bool:
+        """Whether anything of a line is lent, or offered, only while nobody else wants it."""
+        for label in self._labels(like):
+            lease, request = self.lease_of(label), self.books.requests.get(int(label)) if label.isdigit() else None
+            offer = request.offer if request is not None else None
+            if lease.terms.spare if lease is not None else offer is not None and offer.spare:
+                return True
+        return False
+
+    def _passer(self, label: str) -> tuple[str, Request, datetime] | None:
+        lease = self.lease_of(label)
+        if lease is not None:
+            own = self.books.requests.get(lease.request) if lease.passing is not None else None
+            return (label, own, lease.since) if own is not None else None
+        own = self.books.requests.get(int(label)) if label.isdigit() else None
+        return (label, own, own.offer.made) if own is not None and own.passing is not None and own.offer else None
+
+    def heeding(self, labels: frozenset[str] | None) -> Play:
+        """The same, in which only some of what went past others keeps to its time."""
+        if labels is None:
+            return self
+        other = copy(self)
+        other.heeds = labels
+        return other
 
     def worst_of_line(self, like: Request) -> list[Back]:
         """When each card that a line could have is free at worst, after those had theirs who are next for one. A card that comes back sooner than

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain import hours
 from bot.domain.frees import ROUND, Frees
@@ -24,9 +24,10 @@ all who waited for a card of their own alone (a label), whose time begins when t
 class Worst:
     """See the module. Who floats may take their turn between any two others: so what it wants is counted on by nobody behind."""
 
-    def __init__(self, frees: Frees, free: Iterable[Back], zones: Iterable[str] = ()) -> None:
-        """``free``: when each device of the line is free at worst, and whether that is so whoever waits. ``zones``: of those who have them."""
-        self._frees, self._zones = frees, frozenset(zones)
+    def __init__(self, frees: Frees, free: Iterable[Back], zones: Iterable[str] = (), spare: bool = False) -> None:
+        """``free``: when each device of the line is free at worst, and whether that is so whoever waits. ``zones``: of those who have them.
+        ``spare``: whether anything is lent only while nobody else wants it."""
+        self._frees, self._zones, self._spare = frees, frozenset(zones), spare
         self._free = sorted(free)
         self._all = len(self._free)
         self._from = frees.now  # before that nobody behind is given anything
@@ -57,11 +58,13 @@ class Worst:
         return max(begins, found[-1][0]), [device for _, device in found]
 
     def _taken_by(self, request: Request) -> datetime | None:
-        """When what nobody gives back before the time of a booking is taken for it, by the terms; None: it waits from now on."""
+        """When what nobody gives back before the time of a booking is taken for it, by the terms; None: it waits from now on. What is spare goes back
+        first, and work on it is waited for from then on."""
         frees = self._frees
         if request.start is None or request.start <= frees.now:
             return None
-        stuck = request.start + ROUND + frees.policy.stuck_return
+        work = frees.policy.running_work if self._spare or self._floats else timedelta(0)
+        stuck = request.start + ROUND + work + frees.policy.stuck_return
         return max([self.earliest(request), *(frees.night(stuck, zone) for zone in self._zones)])
 
     def _by_then(self, device: Back, night: datetime) -> datetime:
