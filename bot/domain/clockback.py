@@ -117,12 +117,13 @@ class Last(Shelf):
     at: datetime | None  # None: there is no stamp at all
 
     def _anew(self) -> None:
-        self.at = None
+        last: datetime | None = None
         for kind in STAMPS:
             glance = GLANCES.get(kind)
             for value in _table(self._sheet, kind).values():
-                if self.at is None or glance is None or glance(value, self.at):
-                    self.follow(None, value)
+                if last is None or glance is None or glance(value, last):
+                    last = _later(last, value)
+        self.at = last
 
     def over(self, sheet: Any) -> Self:
         """See ``Shelf``."""
@@ -136,7 +137,12 @@ class Last(Shelf):
             return
         glance = GLANCES.get(type(new))
         if self.at is None or glance is None or glance(new, self.at):
-            self.at = max((at for at in (self.at, *_latest(new)) if at is not None), default=None)
+            self.at = _later(self.at, new)
+
+
+def _later(last: datetime | None, value: Entity) -> datetime | None:
+    """The last of these."""
+    return max((at for at in (last, *_latest(value)) if at is not None), default=None)
 
 
 def _latest(value: Entity) -> Iterable[datetime | None]:
