@@ -35,7 +35,7 @@ def served(house: House) -> None:
 def test_a_story_from_asking_to_giving_back(house: House) -> None:
     served(house)
     reply = house.say("bob", "history #1")
-    assert text_of(reply).startswith("#1, 1 T4 for vm-r of you: over since 16 ")
+    assert text_of(reply).startswith("#1, your 1 T4 for vm-r: over since 16 ")
     told = lines(reply)
     assert told[0] == "you asked for 1 T4 for vm-r: a talk."
     for words in (
@@ -85,7 +85,7 @@ def test_a_part_that_was_given_back_alone_is_in_the_story(house: House) -> None:
     told = lines(house.say("ada", "history #1"))
     assert told[0].startswith("you took over T4-1 and T4-2, in vm-python already, until ")
     assert "you gave T4-2 back." in told
-    assert text_of(house.say("ada", "history #1")).startswith("#1, 2 T4 in vm-python of you: yours until ")
+    assert text_of(house.say("ada", "history #1")).startswith("#1, your 2 T4 in vm-python: yours until ")
 
 
 def test_a_long_story_is_cut_in_the_middle_and_whole_when_asked(house: House) -> None:
@@ -198,6 +198,6 @@ def test_a_story_of_one_that_never_worked(house: House) -> None:
     house.round()
     house.say("bob", "release")
     reply = house.say("bob", "history #1")
-    assert text_of(reply).startswith("#1, 1 T4 for vm-r of you: out of the line since ")
+    assert text_of(reply).startswith("#1, your 1 T4 for vm-r: out of the line since ")
     assert lines(reply)[-1] == "you gave T4-1 back." or "you left the line." in lines(reply)
     assert house.clock.now() - house.store.of_number(1).requests[0].asked < timedelta(minutes=1)

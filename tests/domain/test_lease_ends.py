@@ -122,7 +122,7 @@ def test_nobody_waits_and_then_somebody_does() -> None:
     world.request("bob", "vm-r", 1, "any time today")
     world.pass_time(MIN)
     assert world.lease("1").state is LeaseState.RETURNING
-    assert [n.to for n in world.told(NewsKind.RETURNING)] == ["ada"]
+    assert [(n.to, n.who) for n in world.told(NewsKind.RETURNING)] == [("ada", "bob")], "for whom, is said"
 
 
 def test_somebody_waits_and_leaves_the_line_before_the_end() -> None:

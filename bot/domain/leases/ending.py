@@ -111,7 +111,10 @@ def _goes_back(draft: Draft, ctx: Round, lease: Lease, since: datetime, reason: 
         fields: dict[str, Any] = {"reason": reason, "not_nows": 0, "question": draft.now, "wanted_since": None}
         lease = step(draft, lease, On.END, why=why, **fields)
     machine, key = draft.machines.get(lease.machine), window_key(lease.label)
-    draft.tell(News(NewsKind.RETURNING, lease.person, key=key, lease=lease, machine=machine, reason=lease.reason))
+    waits = waiter(draft, lease)
+    who = waits.person if waits is not None and waits.person != lease.person else ""
+    news = News(NewsKind.RETURNING, lease.person, key=key, lease=lease, machine=machine, reason=lease.reason)
+    draft.tell(replace(news, who=who))
 
 
 # ---- who goes first -----------------------------------------------------------------------------------------------

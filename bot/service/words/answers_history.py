@@ -71,13 +71,15 @@ def _person(past: Past) -> PersonId:
 
 
 def _what(scene: Scene, past: Past, reader: PersonId) -> list[Part]:
-    """``1 T4 for vm-r of bob``."""
+    """``1 T4 for vm-r of bob``, ``your 1 T4 for vm-r``."""
     if past.requests:
         r = past.requests[0]
-        return [f"{wanted(r)} for {machine_word(scene.books, r.machine)} of ", whose(r.person, reader)]
-    x = past.leases[0]
-    n = sum(len(lease.slots) for lease in past.leases) or 1
-    return [f"{counted(n, x.kind)} in {machine_word(scene.books, x.machine)} of ", whose(x.person, reader)]
+        what, person = f"{wanted(r)} for {machine_word(scene.books, r.machine)}", r.person
+    else:
+        x = past.leases[0]
+        n = sum(len(lease.slots) for lease in past.leases) or 1
+        what, person = f"{counted(n, x.kind)} in {machine_word(scene.books, x.machine)}", x.person
+    return [f"your {what}"] if person == reader else [f"{what} of ", whose(person, reader)]
 
 
 def _open(past: Past) -> bool:

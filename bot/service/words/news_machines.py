@@ -170,10 +170,10 @@ def last_call(t: Telling) -> Reply:
         if firm
         else ln(
             "Without an answer an admin restarts it by hand from then on; you may shut it down yourself then. "
-            "One no of any owner is enough to leave it on."
+            "If one of its owners says no, it is left on."
         )
         if _owns(t) and t.policy.level == "hands"
-        else ln("Without an answer it restarts then. One no of any owner is enough to leave it on.")
+        else ln("Without an answer it restarts then. If one of its owners says no, it is left on.")
         if _owns(t)
         else ln("To keep it on, ask ", listed(t.named(x) for x in owners), "; an owner can say not now."),
         buttons=(
