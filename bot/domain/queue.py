@@ -129,7 +129,7 @@ def request(
     policy: Policy,
     zone_of: Callable[[PersonId], str] | None = None,
 ) -> Request:
-    """Ask for devices. Said again for the same machine and kind, it changes the waiting request.
+    """Ask for devices. Said again by the same person for the same machine and kind, it changes the waiting request.
 
     :param zone_of: somebody's zone; None: that of the site
     :raises Refusal: what stands in the way, and what would work
@@ -140,8 +140,8 @@ def request(
     if person.id not in machine.owners:
         raise NotYours(what=machine.name, owners=machine.owners)
     kind = pick_kind(draft, wanted.kind, wanted.count)
-    waiting = next((r for r in line(draft) if r.machine == wanted.machine and r.kind == kind), None)
-    mine = [r for r in line(draft) if r.person == person.id]
+    mine = [r for r in line(draft) if r.person == person.id]  # another owner of the machine has a place of their own
+    waiting = next((r for r in mine if r.machine == wanted.machine and r.kind == kind), None)
     stranded = lost_machine(mine, kind)
     admit.length(draft, wanted, policy, waiting or stranded, contended=contended(draft, kind, wanted.machine))
     admit.words(draft, person, wanted, policy, waiting or stranded)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.model import AgreementKind, Length, Request, RequestState, Turn
+from bot.domain.model import AgreementKind, LeaseState, Length, Request, RequestState, Turn
 from tests.fakes import text_of, uuid
 from tests.house import House
 
@@ -144,6 +144,25 @@ def test_the_second_in_line_is_told_who_is_before(house: House) -> None:
     reply = house.say("bob", "request 2")
     assert "second in line" in text_of(reply)
     assert all(hold.turn is Turn.HAS for hold in house.books.holds)
+
+
+def test_another_owner_of_the_machine_has_a_place_of_their_own(house: House) -> None:
+    house.say("dana", "machine owners vm-r @bob @ada")
+    house.lend("vm-train", "T4-1", "T4-2", "T4-3", "T4-4")
+    assert house.say("bob", "request 2 on vm-r until fri 18:00 because of a paper").ok
+    before = house.books.requests[2]
+    reply = house.say("ada", "request 1 on vm-r until thu 12:00 because of mine")
+    assert reply.ok and "second in line" in text_of(reply) and "(#3)" in text_of(reply)
+    assert house.books.requests[2] == before and house.books.requests[3].person == "U1ADA"
+    assert "#3 1 T4 for vm-r" in text_of(house.say("ada", "mine"))
+    again = house.say("ada", "request 1 on vm-r until fri 12:00")
+    assert again.ok and len(house.books.requests) == 2 and house.books.requests[2] == before
+    house.say("carol", "release T4-1 T4-2 T4-3 now")
+    house.say("bob", "window vm-r today")
+    house.forward(90, 3)
+    labels = {x.label: (x.state, len(x.slots)) for x in house.books.leases.values() if x.machine == uuid("vm-r")}
+    assert labels == {"2": (LeaseState.ACTIVE, 2), "3": (LeaseState.ACTIVE, 1)}
+    assert len(house.card_of("vm-r")) == 3
 
 
 @pytest.mark.parametrize("owner", ["bob", "ada"])
