@@ -48,11 +48,30 @@ OVER = frozenset({LeaseState.ENDED, LeaseState.FAILED})
 def settle(draft: Draft, readings: Mapping[MachineId, Reading], policy: Policy, sight: Sight | None = None) -> None:
     """Bring all open agreements up to date: lost ground, reached purpose, time over, and `when done`."""
     for agreement in sorted(draft.agreements.values(), key=attrgetter("number")):
-        if agreement.state is AgreementState.OPEN:
+        if agreement.state is AgreementState.OPEN and not _is_to_come(draft, agreement, policy):
             word = readings.get(agreement.machine)
             if word is not None and (doubted(word, draft.now) or (sight and word.cards < sight.cards_of(word.machine))):
                 word = None  # it may be another machine's (a clone), or be blind: it does not say that nothing runs
             _settle_one(draft, agreement, word, policy)
+
+
+def _is_to_come(draft: Draft, agreement: Agreement, policy: Policy) -> bool:
+    """Whether it is plainly of one who waits, for a time that is still to come: as nearly all are in a long line."""
+    window, label = agreement.window, agreement.label
+    if window is None or window.start <= draft.now or agreement.now or agreement.when_done or agreement.firm:
+        return False
+    if policy.blackout or not label.isdigit() or label in draft.leases or agreement.kind is AgreementKind.STANDING:
+        return False
+    request, machine = draft.requests.get(int(label)), draft.machines.get(agreement.machine)
+    return (
+        request is not None
+        and request.state is RequestState.QUEUED
+        and request.machine == agreement.machine
+        and machine is not None
+        and agreement.person in machine.owners
+        and window.end - window.start >= usual(machine, policy)
+        and not moves_of(draft, agreement.machine)
+    )
 
 
 def _settle_one(draft: Draft, agreement: Agreement, reading: Reading | None, policy: Policy) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
+from operator import attrgetter
 
 from bot.domain import windows
 from bot.domain.decide import decide
@@ -329,7 +331,7 @@ class Rounds:
 
 def _persons(books: Books) -> set[PersonId]:
     """Everybody whom the books name."""
-    owners = (owner for machine in books.machines.values() for owner in machine.owners)
-    requests, leases = (x.person for x in books.requests.values()), (x.person for x in books.leases.values())
-    agreed, wait = (a.person for a in books.agreements.values()), (i.person for i in books.interests.values())
-    return {*owners, *requests, *leases, *agreed, *wait} - {BOT, ""}
+    owners = chain.from_iterable(map(attrgetter("owners"), books.machines.values()))
+    nouns = (books.requests, books.leases, books.agreements, books.interests)
+    others = chain.from_iterable(map(attrgetter("person"), noun.values()) for noun in nouns)
+    return {*owners, *others} - {BOT, ""}

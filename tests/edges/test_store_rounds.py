@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import clockback
+from bot.domain import clockback, settling
 from bot.domain.decide import decide
 from bot.domain.draft import Changes, Draft, key_of, tables
-from bot.domain.planner import hindered, lots
+from bot.domain.planner import hindered, lots, turns
 from bot.edges.store import books as shelf
 from tests.domain import world as worlds
 from tests.domain.test_histories import History
@@ -46,6 +46,8 @@ def long_way() -> Iterator[None]:
         patch.setattr(clockback, "Last", Always)
         patch.setattr(hindered.Pool, "unsure", lambda _, waiting: list(waiting))
         patch.setattr(lots.Lot, "_only_at_home", staticmethod(lambda _: False))
+        patch.setattr(settling, "_is_to_come", lambda *_: False)
+        patch.setattr(turns, "_lent_out", lambda _: frozenset())
         yield
 
 
