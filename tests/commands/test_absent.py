@@ -111,3 +111,11 @@ def test_how_long_it_stays_is_the_holders_word_alone_and_keeping_it_is_told(shar
     before = len(shared.voice.posts)
     assert shared.say("carol", "keep #1 4h because bob is ill").ok
     assert any("U3CAROL asked me to keep" in x for x in told(shared, BOB, before))
+
+
+def test_that_somebody_has_left_tells_the_admins_what_is_still_lent_to_them(shared: House) -> None:
+    before = len(shared.voice.posts)
+    shared.people.leaves("bob")
+    shared.round()
+    (dana,) = [x for x in told(shared, "U4DANA", before) if "has left the workspace" in x]
+    assert "T4-1 and T4-2 of #1 are still lent to them; they go back with /gpu force release #1 because TEXT." in dana

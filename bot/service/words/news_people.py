@@ -210,7 +210,7 @@ def person_left(t: Telling) -> Reply:
         *[
             ln(
                 slots_of(x.slots),
-                f" of #{x.label} {'is' if len(x.slots) == 1 else 'are'} still lent to them; it goes back with ",
+                f" of #{x.label} {'is still lent to them; it goes' if len(x.slots) == 1 else 'are still lent to them; they go'} back with ",
                 command(t.policy, f"force release #{x.label} because TEXT"),
                 ".",
             )
