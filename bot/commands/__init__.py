@@ -62,10 +62,11 @@ def _verb(name: str) -> Verb:
 
 
 def _facts(module: ModuleType) -> dict[str, Fact]:
-    """What every refusal of a verb knows of it: its name, lines that work, and whether it counts cards."""
+    """What every refusal of a verb knows of it: its name, lines that work, and whether it counts cards and has a use for an end."""
     takes: Takes | None = getattr(module, "TAKES", None)
     works = getattr(module, "HINT", "") or ", ".join(line for line, _ in module.EXAMPLES[:3])
-    return {"verb": module.WORDS[0], "works_here": works, "counts": takes is not None and takes.count}
+    uses = {"counts": takes is not None and takes.count, "lengths": takes is not None and takes.length}
+    return {"verb": module.WORDS[0], "works_here": works, **uses}
 
 
 def _with_line(run: Callable[[Context], Reply], facts: Mapping[str, Fact]) -> Callable[[Context], Reply]:

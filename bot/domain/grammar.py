@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from bot.domain import bookings, hints, phrases
-from bot.domain.errors import BadCount, InThePast, Unclear, UnknownVerb
+from bot.domain.errors import BadCount, InThePast, TooLong, Unclear, UnknownVerb
 from bot.domain.model import Length
 from bot.domain.policy import Policy
 from bot.domain.shapes import NUMBER_WORDS, DayKind, Moment, Phrase, Shape, duration, may_begin, split
@@ -167,8 +167,25 @@ def hear(
     if len(words) > LONGEST_LINE:
         raise Unclear(text=before[:60], hint="fewer words; a reason comes last, after `because`")
     ear = _Ear(words, typed, _Names(kinds, machines, cards, parts), bare, books)
-    ear.listen()
+    try:
+        ear.listen()
+    except Unclear as no:
+        no.facts["hint"] = _to_come(str(no.facts["hint"]), now, zone, policy)
+        raise
     return _sorted(ear, because, now, zone, policy)
+
+
+def _to_come(hint: str, now: datetime, zone: str, policy: Policy) -> str:
+    """An example of an end that is an hour of today, `until 9:00, or for 8h`, with that of tomorrow if it has passed."""
+    until, _, other = hint.partition(", or ")
+    try:
+        if until.startswith("until "):
+            read_length(until, now, zone, policy)
+    except InThePast as past:
+        return f"until {past.facts['hint']}, or {other}" if other else f"until {past.facts['hint']}"
+    except (TooLong, Unclear):
+        pass  # an example with words besides
+    return hint
 
 
 def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -> Heard:
@@ -178,7 +195,7 @@ def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -
     try:
         start = read_start(ear.edges["from"], now, zone, policy) if "from" in ear.edges else None
         before = read_before(ear.edges["before"], now, zone, policy) if "before" in ear.edges else None
-        length = read_length(ear.length, now, zone, policy, start) if ear.length else None
+        length = _length(ear.length, now, zone, policy, start) if ear.length else None
         window = window_of(*ear.window, now, zone, policy, start) if ear.window else None
     except InThePast:
         if not ear.rest:
@@ -199,6 +216,15 @@ def _sorted(ear: _Ear, because: str, now: datetime, zone: str, policy: Policy) -
         start_said=ear.edges_said.get("from", ""),
         before_said=ear.edges_said.get("before", ""),
     )
+
+
+def _length(said: str, now: datetime, zone: str, policy: Policy, start: datetime | None) -> Length:
+    """A length as it is read; a refusal says that it is of one, which not every verb has a use for."""
+    try:
+        return read_length(said, now, zone, policy, start)
+    except (InThePast, TooLong, Unclear) as no:
+        no.facts["part"] = "length"
+        raise
 
 
 class _Names:
@@ -327,7 +353,7 @@ class _Ear:
             return True
         run = self._run(at, bookings.clock if day else bookings.edge)
         if not run:
-            lasting = self._run(at, duration)  # before 2h
+            lasting = self._run(at, hints.ahead)  # before 2h
             ahead = f"{lead} in {' '.join(self.low[at : at + lasting])}" if lasting else ""
             raise Unclear(text=self._shown(self.at, 5), hint=ahead or hints.until_hint(self.low[at:], f"{lead} "))
         said, until = bookings.edges(split(" ".join([*self.low[self.at : self.at + day], *self.low[at : at + run]])))
@@ -484,7 +510,7 @@ class _Ear:
         """Take the words of a length, which is a duration of so many words, or a point in time of so many; neither is refused."""
         run = lasting or until
         if not run:
-            raise Unclear(text=self._shown(self.at, 4), hint=hint(self.low[start : start + 4]))
+            raise Unclear(text=self._shown(self.at, 4), hint=hint(self.low[start : start + 4]), part="length")
         length = ("" if lasting or self.low[start] in _UNTIL else "until ") + " ".join(self.low[start : start + run])
         if self.length not in ("", length):
             hour = _HOURS.fullmatch(length)

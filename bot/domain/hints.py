@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 
 from bot.domain.shapes import MONTHS, NUMBER_WORDS, duration, read_minute
 
@@ -64,11 +65,17 @@ def for_hint(words: Sequence[str]) -> str:
 def until_hint(words: Sequence[str], lead: str = "until ") -> str:
     """What works instead of the words (lower case) after `until`: a point in time."""
     for count in (3, 2, 1):
-        if duration(words[:count]):
+        if (lasting := duration(words[:count])) and lasting.days <= _MOST:
             said = " ".join(words[:count])
             hour = re.fullmatch(r"([0-9]{1,2}) ?h", said)
             return f"for {said}" + (f", or until {hour[1]}:00" if hour and int(hour[1]) <= 24 else "")
     return near(words, lead, lead) or f"{lead}fri 18:00"
+
+
+def ahead(words: Sequence[str]) -> timedelta | None:
+    """How far ahead words without an `in` probably mean; None: they mean no duration, or one that is too long for an example."""
+    found = duration(words)
+    return found if found is not None and found.days <= _MOST else None
 
 
 def part_of_day(said: str, words: Sequence[str]) -> str:

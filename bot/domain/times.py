@@ -117,7 +117,9 @@ def read_window(text: str, now: datetime, zone: str, policy: Policy) -> WindowWi
 
 
 def read_length(text: str, now: datetime, zone: str, policy: Policy, start: datetime | None = None) -> Length:
-    """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong.
+    """Until when, or for how long: `8h`, `for 3 days`, `until fri 18:00`, `fri`. Raises Unclear, InThePast, TooLong (nobody means that year).
+
+    How long somebody may have a card is the affair of whoever gives it.
 
     :param start: it begins then, so `until 18:00` is the next one after that
     """
@@ -125,9 +127,6 @@ def read_length(text: str, now: datetime, zone: str, policy: Policy, start: date
     if words[:1] == ["for"]:
         words = words[1:]
     if lasting := duration(words):
-        if lasting > FARTHEST:
-            limit = lasting_words(policy.longest_in_all)
-            raise TooLong(limit=limit, text=text, said=text, instead=limit)
         return Length(lasting=lasting)
     found = phrases.moment(words)
     if found is None:
@@ -156,8 +155,9 @@ def _edge(text: str, minute: int, now: datetime, zone: str, policy: Policy) -> d
         found = replace(found, minute=minute)
     try:
         return _Reader(text, now, zone, policy).instant(found)
-    except InThePast as no:
-        no.facts["hint"] = f"{lead} {no.facts['hint']}"
+    except (InThePast, TooLong, Unclear) as no:
+        name = "instead" if isinstance(no, TooLong) else "hint"
+        no.facts[name] = f"{lead} {no.facts[name]}"
         raise
 
 
@@ -302,7 +302,8 @@ class _Reader:
 
     def _near(self, at: datetime) -> datetime:
         if at > self.now + FARTHEST:
-            raise TooLong(limit=lasting_words(self.policy.longest_in_all), text=self.text)
+            limit = lasting_words(self.policy.longest_in_all)
+            raise TooLong(limit=limit, text=self.text, said=self.text, instead=self._example())
         return at
 
     def _ahead(self, at: datetime, hint: str) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from bot.domain.model import Lease
 from tests.fakes import text_of
-from tests.house import House
+from tests.house import VERBS, House
 from tests.service.words_rules import check
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -176,3 +177,61 @@ def test_a_name_that_nobody_has_is_refused_with_what_works(house: House, line: s
     reply = house.say("bob", line)
     assert not reply.ok and ("@" in text_of(reply))
     check(reply)
+
+
+FORMS = [
+    "2hours", "90m", "1h30", "fri 18:00", "tomorrow noon", "18:00", "31.02.", "25:00", "0h", "-2h", "1e9h", "99999h", "thursday", "noon",
+    "in 2 hours", "in 99999h", "24:00", "18.30", "6pm", "now", "9:00", "until", "tonight", "2099-01-01",
+]  # fmt: skip
+LEADS = [  # a line with a time, and what stands before an example that is no whole line
+    ("ada", "extend {}", "extend"),
+    ("ada", "extend until {}", "extend"),
+    ("ada", "keep T4-1 {}", "keep T4-1"),
+    ("ada", "keep T4-1 until {} because x", "keep T4-1"),
+    ("ada", "window {}", "window"),
+    ("ada", "window at {}", "window"),
+    ("ada", "window until {}", "window"),
+    ("ada", "release T4-1 {}", "release T4-1"),
+    ("bob", "accept {}", "accept"),
+    ("bob", "request 1 for {}", "request 1"),
+    ("bob", "request 1 until {}", "request 1"),
+    ("bob", "request 1 from {}", "request 1"),
+    ("bob", "request 1 before {}", "request 1"),
+    ("bob", "request 1 restart {}", "request 1"),
+]
+NEVER = (UNCLEAR, PAST, LONG, "does not work (")
+
+
+def examples(text: str, before: str) -> list[str]:
+    """The lines that a refusal names as working."""
+    found = re.search(r"^What works: (?:a later time, such as )?(.*)\.$", text, re.MULTILINE)
+    if found is None or found[1].startswith(("a later time, or to give", "release gives")):
+        return []
+    named = [re.sub(r" \(hours.*|^/gpu ", "", one) for one in re.split(r", or |, ", found[1])]
+    whole = tuple(f"{word} " for verb in VERBS.all for word in verb.words if word not in ("for", "until"))
+    return [one if f"{one} ".startswith(whole) else f"{before} {one}" for one in named]
+
+
+@pytest.mark.parametrize(("who", "lead", "before"), LEADS, ids=[lead for _, lead, _ in LEADS])
+def test_a_time_is_understood_or_refused_with_examples_that_are(
+    lent: tuple[House, Lease], who: str, lead: str, before: str
+) -> None:
+    house, lease = lent
+    tried = 0
+    for form in FORMS:
+        house.put(lease)
+        house.say("bob", "release all")
+        reply = house.say(who, lead.format(form))
+        if reply.ok:
+            continue
+        check(reply)
+        found = examples(text_of(reply), before)
+        assert found or LESS in text_of(reply) or not any(no in text_of(reply) for no in NEVER), text_of(reply)
+        for line in [*found, *(b.says for b in reply.buttons if b.says not in ("help", "mine", "queue"))]:
+            house.put(lease)
+            said = line.replace("#12", "#1").replace(" …", "").replace("TEXT", "x")
+            said += " because x" if said.startswith("keep") and "because" not in said else ""  # as it asks for then
+            answer = text_of(house.say(who, said))
+            assert not any(no in answer for no in NEVER), (lead.format(form), line, answer)
+            tried += 1
+    assert tried

@@ -18,7 +18,7 @@ from tests.house import House
         ("request 2 on vm-x for 8h because x", ["request 2 on vm-r for 8h because x", "mine"]),
         ("reqest 2 on vm-r for 8h", ["request 2 on vm-r for 8h", "help"]),
         ("request 1 on vm-r for 30d restart tonight", ["request 1 on vm-r for 14 days restart tonight", "mine"]),
-        ("request 1 on vm-r for 400d because y", ["request 1 on vm-r for 14 d because y", "mine"]),
+        ("request 1 on vm-r for 400d because y", ["request 1 on vm-r for 14 days because y", "mine"]),
         ("request 1 until 9:00 on vm-r", ["request 1 until tomorrow 09:00 on vm-r"]),
     ],
 )

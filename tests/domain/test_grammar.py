@@ -293,7 +293,7 @@ def test_counts_that_make_no_sense(text: str, shown: str, hint: str | None) -> N
         ("1 until 8h", "for 8h, or until 8:00"),
         ("1 until 2 weeks", "for 2 weeks"),
         ("1 until 25:00", "until 18:00 (hours go from 0 to 24)"),
-        ("1 until 10.12", "until 10:12, or until 10 dec"),
+        ("1 until 10.12", "until tomorrow 10:12, or until 10 dec"),
         ("1 until 4/3", "until 4 mar, or until 3 apr"),
         ("1 restart at 25:00", "restart at 18:00 (hours go from 0 to 24)"),
         ("T4 A100", "one kind at a time: A100"),
@@ -313,7 +313,8 @@ def test_times_that_have_passed_are_refused_not_moved() -> None:
         with pytest.raises(InThePast):
             heard(text)
     with pytest.raises(TooLong):
-        heard("1 for 9999h")
+        heard("1 until in 9999h")
+    assert heard("1 for 9999h").length == Length(lasting=timedelta(hours=9999)), "who gives it says how long"
 
 
 @pytest.mark.parametrize(

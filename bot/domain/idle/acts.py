@@ -47,12 +47,16 @@ def keep(
 
     :param because: the reason, raw text, which who waits may read; without one, no more than a day in all
     :raises InThePast: that time has passed
-    :raises TooLong: more than a day in all, and no reason
+    :raises TooLong: more than a day in all, and no reason; or longer than anybody has a card
     :raises NotPossible: its cards do not work yet, or go back
     """
     wanted = _wanted(lease, slots, "keep")
     if until <= draft.now:
         raise InThePast(text="keep")
+    if until - draft.now > policy.longest_in_all:
+        limit = limit_words(policy.longest_in_all)
+        works = f"keep {' '.join(wanted)} {limit} because TEXT"
+        raise TooLong(limit=limit, text=limit_words(until - draft.now), works=works)
     watches = _watches(draft, lease, wanted)
     most = policy.idle.kept_without_reason
     for watch in watches:

@@ -66,10 +66,17 @@ def _meant(f: Facts, near: str) -> Button:
 
 def unclear(f: Facts, policy: Policy) -> Reply:
     """Words that could not be read."""
-    return _not_understood(f.text("text"), f.text("hint") or f.text("works_here"), policy)
+    hint = "" if of_no_use(f) else f.text("hint")
+    return not_understood(f.text("text"), hint or f.text("works_here"), policy)
 
 
-def _not_understood(text: str, hint: str, policy: Policy) -> Reply:
+def of_no_use(f: Facts) -> bool:
+    """Whether it was read as an end or a length, for which the verb has no use: then no other one works either."""
+    return f.text("part") == "length" and not f.truth("lengths", True)
+
+
+def not_understood(text: str, hint: str, policy: Policy) -> Reply:
+    """Words that could not be read, and what can."""
     return no(
         head('I do not understand "', said(text, 80), '".') if text else head("I do not understand that."),
         ln("What works: ", said(hint), ".") if hint else ln("What works: ", command(policy, "help"), "."),
@@ -82,7 +89,7 @@ def bad_count(f: Facts, policy: Policy) -> Reply:
     """Not a number of cards that makes sense, or a number for a verb that counts none."""
     most, verb = f.number("most"), f.text("verb", "request")
     if not f.truth("counts", True):
-        return _not_understood(f.text("text"), f.text("works_here"), policy)
+        return not_understood(f.text("text"), f.text("works_here"), policy)
     works = ln("A whole number", f" from 1 to {most}" if most else "", " works: ", command(policy, f"{verb} 1"), ".")
     return no(
         head('"', said(f.text("text", "that"), 40), '" is no number of cards I can lend.'),

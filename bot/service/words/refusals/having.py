@@ -20,6 +20,7 @@ from bot.service.words.common import (
     tidy,
     why_tail,
 )
+from bot.service.words.refusals.asking import not_understood, of_no_use
 from bot.service.words.refusals.facts import NOTHING, Facts, choice, codes, plainer, typable
 
 
@@ -84,8 +85,12 @@ def which_thing(f: Facts, policy: Policy) -> Reply:
 
 def in_the_past(f: Facts, policy: Policy) -> Reply:
     """A time that has passed."""
+    if of_no_use(f):
+        return not_understood(f.text("text"), f.text("works_here"), policy)
     text, later = f.when("text"), f.text("hint", "tomorrow 18:00")
-    says = f.again(f.raw("text"), _until(f.raw("text"), later), "")
+    says = f.again(
+        f.raw("text"), _until(f.raw("text"), later), f.again(f.raw("text").removeprefix("until "), later, "")
+    )
     return no(
         head(text, " has passed already.") if text else head("That time has passed already."),
         ln("What works: a later time, such as ", Code(later), "."),
@@ -102,8 +107,11 @@ def _until(text: str, later: str) -> str:
 
 def too_long(f: Facts, policy: Policy) -> Reply:
     """Longer than a limit allows."""
+    if of_no_use(f):
+        return not_understood(f.text("text"), f.text("works_here"), policy)
     text, limit = f.text("text"), f.when("limit")
-    works = f.again(f.raw("said"), f.typed("instead"), f.typed("works"))
+    said_, instead = f.raw("said"), f.typed("instead")
+    works = f.again(said_, instead, f.again(said_.removeprefix("until "), instead, f.typed("works")))
     next_ = f" ({f.text('number')})" if f.text("number") else ""
     return no(
         head(f"{text} is too long" if text else "That is too long", [": the limit is ", limit] if limit else None, "."),
