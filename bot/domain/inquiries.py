@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bot.domain import attention, idle
 from bot.domain.asked import Inquiry
-from bot.domain.attention import People
+from bot.domain.attention import People, left
 from bot.domain.draft import Draft
 from bot.domain.errors import AskedAlready, NotPossible
 from bot.domain.leases import owns
@@ -47,8 +47,11 @@ def ask(
     if by == lease.person:
         works = f"release #{lease.label}"
         raise NotPossible(what=f"ask #{lease.label}", why="you have it yourself", works=works)
+    if not attention.audience(draft, people, lease):
+        why = "who has it has left the workspace, and its machine has no other owner; an admin can take it back"
+        raise NotPossible(what=f"ask #{lease.label}", why=why)
     last = _last(draft, lease.person, by)
-    if last is not None and draft.now < last[1].at + policy.ask_holder_every:
+    if last is not None and not _in_vain(people, last[1]) and draft.now < last[1].at + policy.ask_holder_every:
         before, one = last
         again = one.at + policy.ask_holder_every
         raise AskedAlready(
@@ -60,15 +63,12 @@ def ask(
             until=one.until,
             end=before.end,
         )
-    to = attention.audience(draft, people, lease)
-    if not to:
-        why = "who has it has left the workspace, and its machine has no other owner; an admin can take it back"
-        raise NotPossible(what=f"ask #{lease.label}", why=why)
     request = request_of(draft, lease, by)
     number = request.number if request is not None else None
     one = Inquiry(draft.number("asks"), by, draft.now, slots, because, number, end=lease.end)
-    kept = tuple(x for x in lease.inquiries if not _forgotten(x, draft.now, policy))
-    draft.put(replace(lease, inquiries=(*kept, one)))
+    kept = (x for x in lease.inquiries if not _forgotten(x, draft.now, policy))
+    heard = (replace(x, away=True) if _in_vain(people, x) else x for x in kept)
+    draft.put(replace(lease, inquiries=(*heard, one)))
     draft.log(by, "lease.asked_for", f"#{lease.label}", because)
     at = _free_at(draft, people, lease, policy)
     if at <= draft.now:
@@ -86,7 +86,12 @@ def request_of(draft: Draft, lease: Lease, person: PersonId) -> Request | None:
 def _last(draft: Draft, holder: PersonId, by: PersonId) -> tuple[Lease, Inquiry] | None:
     """When a person last asked a holder, about whatever."""
     mine = [(lease, x) for lease in leases_to(draft, holder) for x in lease.inquiries if x.by == by]
-    return max(mine, key=lambda pair: pair[1].at, default=None)
+    return max(mine, key=lambda pair: (pair[1].at, pair[1].id), default=None)
+
+
+def _in_vain(people: People, inquiry: Inquiry) -> bool:
+    """Whether nobody who was told of it is there any more."""
+    return bool(inquiry.to) and not inquiry.answer and all(left(people, person) for person in inquiry.to)
 
 
 def _forgotten(inquiry: Inquiry, now: datetime, policy: Policy) -> bool:

@@ -204,6 +204,19 @@ def test_somebody_who_left_is_not_asked_but_who_owns_the_machine_too(lent: House
     assert lent.lease("1b").state is LeaseState.RETURNING
 
 
+def test_who_was_asked_and_has_left_since_answers_nothing_and_the_next_owner_is_asked(lent: House) -> None:
+    assert lent.say("bob", "ask @ada").ok and len(read(lent, ADA, "U2BOB asks")) == 1
+    lent.people.leaves("ada")
+    lent.round()
+    reply = lent.say("bob", "ask @ada")
+    assert not reply.ok and "has left the workspace, and its machine has no other owner" in text_of(reply)
+    lent.say("dana", "machine owners vm-python @dana")
+    reply = lent.say("bob", "ask T4-1")
+    assert reply.ok and text_of(reply).startswith("I asked U4DANA about T4-1")
+    assert len(read(lent, "U4DANA", "U2BOB asks")) == 1
+    assert "no answer so far" in text_of(lent.say("bob", "ask T4-1")), "once a day"
+
+
 def test_nobody_else_has_a_card(house: House) -> None:
     reply = house.say("bob", "ask")
     assert not reply.ok and "Nobody else has a card" in text_of(reply)
