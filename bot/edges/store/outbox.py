@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from bot.edges.store.codec import from_text, to_text
-from bot.edges.store.pen import add
+from bot.edges.store.pen import add, ask
 from bot.edges.store.tables import OutboxRow, StandingRow, table
 from bot.service.ports import Address, Post, Reply
 
@@ -32,10 +32,13 @@ def write(connection: Connection, posts: Sequence[Post], now: datetime) -> None:
             row |= _take_place(connection, post)
         rows.append(row)
     add(connection, OUTBOX, rows)
-    if urgent := {row["audience"] for row in rows if row["priority"] == 0}:
+    for audience in {row["audience"] for row in rows if row["priority"] == 0}:
         # What was told them before is read before: a turn that is over, then the next offer.
-        waits = and_(OUTBOX.c.waiting, OUTBOX.c.audience.in_(urgent), OUTBOX.c.priority == 1)
-        connection.execute(update(OUTBOX).where(waits).values(priority=0))
+        ask(connection, SOONER, audience=audience)
+
+
+SOONER = "UPDATE outbox SET priority = 0 WHERE waiting AND audience = :audience AND priority = 1"
+WAITS = "SELECT id FROM outbox WHERE waiting AND audience = :audience AND key = :its_key"
 
 
 def _row(post: Post, now: datetime) -> dict[str, Any]:
@@ -55,11 +58,12 @@ def _row(post: Post, now: datetime) -> dict[str, Any]:
 
 def _take_place(connection: Connection, post: Post) -> dict[str, Any]:
     """Delete the message that waits with the same key; the new one keeps its urgency and its pause after a refusal."""
-    same = and_(OUTBOX.c.waiting, OUTBOX.c.audience == post.to, OUTBOX.c.key == post.key)
-    old = connection.execute(select(OUTBOX.c.id, OUTBOX.c.priority, OUTBOX.c.due, OUTBOX.c.tries).where(same)).first()
-    if old is None:
+    waits = ask(connection, WAITS, audience=post.to, its_key=post.key)
+    if not waits:
         return {}
-    connection.execute(delete(OUTBOX).where(OUTBOX.c.id == old.id))
+    mine = OUTBOX.c.id == waits[0][0]
+    old = connection.execute(select(OUTBOX.c.priority, OUTBOX.c.due, OUTBOX.c.tries).where(mine)).one()
+    connection.execute(delete(OUTBOX).where(mine))
     return {"priority": min(old.priority, post.priority), "due": old.due, "tries": old.tries}
 
 

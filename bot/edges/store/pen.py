@@ -7,6 +7,7 @@ driver raises is turned into plain words where the library's exceptions are. It 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,21 @@ def say(connection: Connection, text: str) -> list[tuple[Any, ...]]:
         return driver.execute(text).fetchall()
     result = connection.exec_driver_sql(text)
     return [tuple(row) for row in result] if result.returns_rows else []
+
+
+def ask(connection: Connection, text: str, **values: str) -> list[tuple[Any, ...]]:
+    """Run one fixed text with words for its parameters, which it names as ``:name``. Returns its rows, [] if it has none."""
+    driver = _sqlite(connection)
+    if driver is not None:
+        return driver.execute(text, values).fetchall()
+    result = connection.exec_driver_sql(_named(text), values)
+    return [tuple(row) for row in result] if result.returns_rows else []
+
+
+@cache
+def _named(text: str) -> str:
+    """Its parameters as psycopg names them."""
+    return re.sub(r":(\w+)", r"%(\1)s", text)
 
 
 def _sqlite(connection: Connection) -> sqlite3.Connection | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, or_, select, update
+from sqlalchemy import Connection, Table, delete, update
 
 from bot.domain.draft import Changes
 from bot.domain.inside import Watch
@@ -35,7 +35,7 @@ from bot.edges.store.books import (
     over_at,
 )
 from bot.edges.store.codec import to_text
-from bot.edges.store.pen import add, put, say
+from bot.edges.store.pen import add, ask, put, say
 from bot.edges.store.tables import BootRow, HourRow, LedgerRow, MinuteRow, OrderRow, ReadingRow, TokenRow, table
 from bot.service.ports import Post
 
@@ -47,6 +47,8 @@ ORDER = (Card, Machine, Request, Lease, Move, Agreement, Watch, Account, Interes
 """Tables that others point at come first."""
 
 
+NO_HOLD = "DELETE FROM hold WHERE slot = :slot AND turn = :turn AND label = :label"
+WAS_SAID = "SELECT once FROM said WHERE once = :once"
 NEXT_PULSE = "UPDATE pulse SET beat = beat + 1 WHERE name = 'books'"
 
 
@@ -82,11 +84,8 @@ def row_of(value: Entity, now: datetime) -> tuple[Table, dict[str, Any]]:
 def write(connection: Connection, changes: Changes, posts: Sequence[Post], now: datetime) -> frozenset[str]:
     """Write all of it. Returns the `once` keys that were asked for, of which only new ones are told. Raises what the database refuses."""
     _write_values(connection, changes.puts, now)
-    if changes.drops:
-        gone = or_(
-            *(and_(HOLD.c.slot == h.slot, HOLD.c.turn == h.turn, HOLD.c.label == h.label) for h in changes.drops)
-        )
-        connection.execute(delete(HOLD).where(gone))
+    for hold in changes.drops:
+        ask(connection, NO_HOLD, slot=hold.slot, turn=hold.turn.value, label=hold.label)
     if changes.holds:
         # a plain insert: a slot whose turn is taken is refused by the primary key
         rows = [
@@ -130,7 +129,7 @@ def _write_said(connection: Connection, wanted: frozenset[str], now: datetime) -
     ask, and the books be written, at every round from then on."""
     if not wanted:
         return wanted
-    told = frozenset(connection.execute(select(SAID.c.once).where(SAID.c.once.in_(wanted))).scalars())
+    told = frozenset(once for once in wanted if ask(connection, WAS_SAID, once=once))
     if told:
         connection.execute(update(SAID).where(SAID.c.once.in_(told)).values(at=now))
     new = wanted - told
