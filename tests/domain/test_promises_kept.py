@@ -279,9 +279,11 @@ WERE = (
     31,
     33,
     35,
+    71,
     80,
     81,
     90,
+    99,
     124,
     158,
     176,
@@ -290,17 +292,29 @@ WERE = (
     240,
     245,
     353,
+    364,
     423,
     460,
     530,
+    536,
+    555,
     649,
     721,
     731,
+    823,
     1074,
     1092,
     1184,
+    1238,
+    1603,
+    1688,
+    1995,
+    2060,
+    2085,
+    2329,
 )
-"""Worlds in which a promise was broken once: by what is kept twice, by who is next, by who rests, by a night that was not agreed any more."""
+"""Worlds in which a promise was broken once: by what is kept twice, by who is next, by who rests, by a night that was not agreed any more, by
+what is spare, by an offer under an old number."""
 
 
 @pytest.mark.long

@@ -280,6 +280,15 @@ def test_for_a_booking_work_on_what_is_spare_is_waited_for_from_its_time_on() ->
         assert at is not None
         return at - start
 
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    spare = working(world, "vm-python", ("T4-1",), terms=Terms(Length(DAY), spare=True), request=51)
+    own = Request(51, "ada", "T4", 1, "uuid-vm-python", world.now, RequestState.LEASED)
+    first = Request(50, "carol", "T4", 1, "uuid-vm-train", world.now - DAY, start=start)
+    for passing, lends in ((None, True), (Passing(50, start - 8 * HOUR, start), False)):
+        lease = replace(spare, passing=passing)
+        found = play(world, changed(world.books, leases={lease.label: lease}, requests={50: first, 51: own}))
+        assert found.lends_spare(first) is lends, "what went past it is back by its time"
+
     policy = Nightly().policy
     assert turn(spare=False) == MIN + policy.stuck_return
     assert turn(spare=True) == MIN + policy.running_work + policy.stuck_return

@@ -284,11 +284,12 @@ class Play(Frees):
         return {x for s in slots for x in (self.takes.get(s), self.nexts.get(s)) if x is not None}
 
     def lends_spare(self, like: Request) -> bool:
-        """Whether anything of a line is lent, or offered, only while nobody else wants it."""
+        """Whether anything of a line is lent, or offered, only while nobody else wants it; what is back by somebody's time is by that."""
         for label in self._labels(like):
             lease, request = self.lease_of(label), self.books.requests.get(int(label)) if label.isdigit() else None
             offer = request.offer if request is not None else None
-            if lease.terms.spare if lease is not None else offer is not None and offer.spare:
+            spare = lease.terms.spare if lease is not None else offer is not None and offer.spare
+            if spare and self.keeps_to(label) is None:
                 return True
         return False
 
