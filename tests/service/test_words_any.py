@@ -203,8 +203,8 @@ promises = st.builds(
 )  # fmt: skip
 
 
-def shows(reply: Reply, books: Books, *more: Machine | None) -> None:
-    """It can be shown whole, and its buttons typed."""
+def shows(reply: Reply, books: Books, *more: Machine | None, zone: str = "") -> None:
+    """It can be shown whole, and its buttons typed. ``zone``: of the reader; "" the site's."""
     said = w.text(reply)
     assert said.split("\n")[0].strip()
     assert len(said) < 3000, len(said)
@@ -212,13 +212,13 @@ def shows(reply: Reply, books: Books, *more: Machine | None) -> None:
     assert "\x1b" not in said
     names = [m.name for m in (*books.machines.values(), *more) if m is not None]
     for button in reply.buttons:
-        understood(button.says, names)
+        understood(button.says, names, zone or w.BERLIN)
 
 
 @settings(deadline=None, max_examples=80)
 @given(news, worlds())
 def test_any_news_in_any_world(item: News, books: Books) -> None:
-    shows(words.news(item, books, w.NOW, w.POLICY), books, item.machine)
+    shows(words.news(item, books, w.NOW, w.POLICY), books, item.machine, zone=item.zone)
 
 
 @settings(deadline=None, max_examples=80)
@@ -228,10 +228,10 @@ def test_any_question_about_quiet_cards(
 ) -> None:
     slots = tuple(x for x in item.slots if x in lease.slots) or lease.slots
     asked = replace(item, kind=kind, lease=lease, slots=slots, watches=_clocks(clocks, slots))
-    shows(words.news(asked, books, w.NOW, w.POLICY), books, item.machine)
+    shows(words.news(asked, books, w.NOW, w.POLICY), books, item.machine, zone=item.zone)
     many = tuple(f"T4-{i}" for i in range(1, 40))
     wide = replace(asked, lease=replace(lease, slots=(*many, "T4-40")), slots=many, watches=_clocks(clocks, many))
-    shows(words.news(wide, books, w.NOW, w.POLICY), books, item.machine)
+    shows(words.news(wide, books, w.NOW, w.POLICY), books, item.machine, zone=item.zone)
 
 
 def _clocks(found: list[Watch], slots: tuple[str, ...]) -> tuple[Watch, ...]:

@@ -69,16 +69,14 @@ def check(reply: Reply, *, size: int = 3000, own: bool = True, machines: Iterabl
             assert not FORBIDDEN.search(words), words
 
 
-def understood(says: str, machines: Iterable[str] = ()) -> None:
-    """A button types a verb that exists, with words that are all understood and no time that has passed."""
+def understood(says: str, machines: Iterable[str] = (), zone: str = w.BERLIN) -> None:
+    """A button types a verb that exists, with words that are all understood and no time that has passed. ``zone``: of who presses it."""
     verb, rest = VERBS.find(says)
     if verb.words[0] in NO_WORDS or verb.words[0] == "help":
         return
     bare = {"window": Bare.ONLY_WINDOW, "extend": Bare.LENGTH, "adopt": Bare.LENGTH}.get(verb.words[0], Bare.WINDOW)
     names = [m.name for m in w.MACHINES.values()] + list(machines)
-    heard = hear(
-        rest, w.NOW, w.BERLIN, w.POLICY, kinds={"t4": "T4"}, machines=names, cards=tuple(w.cards(40)), bare=bare
-    )
+    heard = hear(rest, w.NOW, zone, w.POLICY, kinds={"t4": "T4"}, machines=names, cards=tuple(w.cards(40)), bare=bare)
     hosts = (
         {card.host_name for card in w.cards(4).values()} if verb.words[0] in ("drain", "undrain", "renumber") else set()
     )
