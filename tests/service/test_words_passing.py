@@ -89,3 +89,27 @@ def test_why_of_what_is_over_a_share_says_so_to_its_holder_alone() -> None:
     scene = w.scene(ASKED, spare)
     assert "you have more than your share" in w.text(words.why(scene, w.BOB, spare))
     assert "share" not in w.text(words.why(scene, w.CAROL, spare))
+
+
+LIFTED = "Nobody waits any more whom #7 went past: it can be made longer as usual, /gpu extend #7."
+
+
+def test_who_went_past_others_that_wait_no_more_reads_so_wherever_they_look() -> None:
+    """Also in the reminder, which comes anyway; nobody is written to for it alone."""
+    mine = replace(w.ACTIVE, passing=PASSING, since=w.NOW)
+    lifted = LIFTED.replace("#7", f"#{mine.label}")
+    for others, is_said in (((), True), ((FOUR,), False)):
+        scene = w.scene(ASKED, mine, *others)
+        for reply in (
+            words.mine(scene, w.BOB.id),
+            words.status(scene, w.BOB.id),
+            words.why(scene, w.BOB, mine, "", []),
+        ):
+            check(reply)
+            assert (lifted in w.text(reply)) is is_said, w.text(reply)
+        assert (lifted in told(NewsKind.REMIND, mine, *others)) is is_said
+    scene = w.scene(ASKED, mine)
+    assert lifted not in w.text(words.why(scene, w.CAROL, mine, "", [])), "nobody else's affair"
+    assert "any more" not in w.text(words.mine(w.scene(ASKED, w.ACTIVE), w.BOB.id)), "it went past nobody"
+    over = replace(mine, over_time=True)
+    assert "any more" not in w.text(words.mine(w.scene(ASKED, over), w.BOB.id))

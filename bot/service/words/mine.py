@@ -60,6 +60,7 @@ from bot.service.words.common import (
     wanted,
 )
 from bot.service.words.order import ahead, rule_line
+from bot.service.words.passing import lifted_line
 from bot.service.words.seen_inside import doing_tail
 from bot.service.words.why_short import short_words
 
@@ -160,6 +161,8 @@ def _own_lines(scene: Scene, view: View, person: PersonId) -> list[LineOf]:
                 _mine(scene, view, lease),
             )
         )
+        if lifted := lifted_line(scene.books, lease, scene.policy, person):
+            lines.append(lifted)
     for request in [r for r in line(scene.books) if r.person == person][:4]:
         vm = machine_word(scene.books, request.machine)
         lines.append(

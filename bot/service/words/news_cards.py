@@ -32,7 +32,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.levels import i_say_so, names_lost, shall_start, without_a_word
 from bot.service.words.news_line import give_buttons
-from bot.service.words.passing import kept_line, passes
+from bot.service.words.passing import kept_line, lifted_line, passes
 from bot.service.words.shares import spare_line
 from bot.service.words.telling import Telling
 
@@ -295,6 +295,7 @@ def remind(t: Telling) -> Reply:
     return say(
         head(t.cards, f" in {t.vm} {_are(t)} ", due, "."),
         waits,
+        lifted_line(t.books, t.lease, t.policy, t.item.to) if any(heard.values()) else None,
         ln("It was made longer once already; longer works again when nobody waits.") if once else None,
         ln("It cannot be made longer now; ", command(t.policy, f"extend{t.ref}"), " says why.") if never else None,
         ln(

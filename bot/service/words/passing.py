@@ -1,4 +1,5 @@
-"""What somebody keeps to who was given cards past others that wait for more. Said with the offer, the turn, its restart, and by ``why``."""
+"""What somebody keeps to who was given cards past others that wait for more. Said with the offer, the turn, its restart, and by ``why``;
+and that they keep to it no more, once nobody waits whom they went past."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from bot.domain.model import Books, Lease, LeaseState, MachineId, PersonId
 from bot.domain.planner.back import waits_for
 from bot.domain.policy import Policy
 from bot.domain.waiting import Passing
-from bot.service.ports import LineOf, Name, When
-from bot.service.words.common import Part, ln, name_of, window_words
+from bot.service.ports import Code, LineOf, Name, When
+from bot.service.words.common import Part, command, ln, name_of, window_words
 
 
 def passing_line(
@@ -45,3 +46,22 @@ def kept_line(books: Books, lease: Lease | None, policy: Policy, reader: PersonI
     if lease is None or lease.state is LeaseState.RETURNING or not passes(books, lease):
         return None
     return passing_line(books, lease.passing, lease.machine, policy, reader)
+
+
+def lifted_line(books: Books, lease: Lease | None, policy: Policy, reader: PersonId) -> LineOf | None:
+    """That what works keeps to nothing any more, to its holder; None: it went past nobody, or they wait still.
+
+    Nobody is written to for it: nothing is to be done. It stands in what comes anyway (the reminder) and in what is asked (``mine``, ``why``).
+    """
+    if lease is None or lease.passing is None or lease.person != reader or lease.state is not LeaseState.ACTIVE:
+        return None
+    if lease.over_time or passes(books, lease):
+        return None
+    extend = command(policy, f"extend #{lease.label}")
+    return ln(
+        "Nobody waits any more whom ",
+        Code(f"#{lease.label}"),
+        " went past: it can be made longer as usual, ",
+        extend,
+        ".",
+    )

@@ -52,7 +52,7 @@ from bot.service.words.common import (
 )
 from bot.service.words.kinds import kind_words
 from bot.service.words.news_line import give_buttons, put_buttons
-from bot.service.words.passing import kept_line
+from bot.service.words.passing import kept_line, lifted_line
 from bot.service.words.seen_inside import inside_lines
 from bot.service.words.shares import spare_line
 
@@ -76,6 +76,7 @@ def lent(scene: Scene, reader: PersonId, lease: Lease, card: SlotId = "") -> Rep
         *inside_lines(scene, lease, reader, card),
         asked,
         kept_line(scene.books, lease, scene.policy, reader),
+        lifted_line(scene.books, lease, scene.policy, reader),
         spare_line(spare, request, len(lease.slots)),
         what_for,
         _where(scene, lease),
