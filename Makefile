@@ -5,7 +5,7 @@
 #   make test [ARGS="-k lease"]      check, then the tests
 #   make test-long                   the tests that take minutes
 #   make soak [HISTORIES=2000]       those, and all that take an hour; the last line is the count of histories and violations
-#   make bench                       commands a second and their slowest, long lines, verdicts, readings, moves and replays, against floors; ends with 1 if a target is missed
+#   make bench                       commands a second and their slowest, long lines, a report, verdicts, readings, moves and replays, against floors; ends with 1 if a target is missed
 #   make tools                       what some long tests want and is large: TensorFlow, and Debian's Python 3.9 and 3.13 (as root)
 #   make picture                     the README's picture of the demo's page, taken anew (needs Chromium)
 #
@@ -77,6 +77,7 @@ bench: $(READY)
 	@$(BIN)/python -m bench.acks
 	@$(BIN)/python -m bench.verdicts
 	@$(BIN)/python -m bench.queue
+	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.replay
 	@$(BIN)/python -m bench.intake
 	@$(BIN)/python -m bench.moves

@@ -81,7 +81,8 @@ def _of_cards(known: Known, days: Days, now: datetime) -> Iterator[tuple[Cell, A
         piece = part.piece
         day = days[bisect_right(starts, piece.start) - 1][0]
         for what, micros in ((What.BUSY, part.busy), (What.QUIET, part.quiet), (What.UNKNOWN, part.unknown)):
-            yield _cell(day, kinds[card_name(piece.slot)], what, piece.lease), piece.share * micros
+            if micros:
+                yield _cell(day, kinds[card_name(piece.slot)], what, piece.lease), piece.share * micros
 
 
 def _cell(day: date, kind: str, what: What, lease: Lease | None) -> Cell:
