@@ -416,3 +416,17 @@ def test_the_rules_have_one_number_in_whatever_order_they_were_read_and_words_ar
     both = [Policy(teams=t, working_days=d, kinds=k) for t, d, k in zip(teams, days, kinds, strict=True)]
     assert checksum(both[0]) == checksum(both[1]) == checksum(replace(both[0], level="act", command="/cards"))
     assert checksum(Policy()) != checksum(Policy(pool_share=0.6)) != 0 and checksum(Policy()) < 2**31
+
+
+def test_a_card_that_is_put_elsewhere_by_hand_is_named_and_nobody_who_has_one() -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    world.give("vm-python", ("T4-1", "T4-2", "T4-3"), "for 2d")
+    request = ask(world, "bob", "vm-r", 4)
+    world.pass_time(MIN, MIN)
+    assert request.promised is not None and request.promised.latest is not None
+    world.vms["vm-train"].cards.add(world.card("T4-4").pci)
+    world.pass_time(2 * MIN, MIN)
+    world.request("carol", "vm-train", 1, None)  # the line is looked at
+    world.pass_time(2 * MIN, MIN)
+    told = world.told(NewsKind.WAIT_MOVED, "bob")
+    assert [(n.reason, n.who, n.slots) for n in told] == [("strange", "", ("T4-4",))]

@@ -52,11 +52,17 @@ MOVED = {
     "hindered": "nothing can be given to its machine, or too few cards are in the pool, for a while",
     "own": "a card of their own did not come back",
     "away": "for a while nothing could be done: the bot or vCenter was away, or it was paused",
+    "strange": "a card sits in a machine that did not borrow it",
+    "broken": "a card is broken and comes out",
+    "none": "too few cards are seen that may be lent",
     "lease": "somebody has a card for longer than could be foreseen",
     "rules": "the settings of the site changed, or the program",
     "longer": "somebody wants theirs for longer",
 }
 """What moves a waiting time that was told: the latest one; by ``longer`` the likely one alone (``delayed``)."""
+
+NOT_THERE = frozenset({"strange", "broken", "none"})
+"""Causes of ``promise.CAUSES`` for which nothing is promised any more, and which are words of ``MOVED``: too few cards are there."""
 
 STILL_UNTIL = "still_until"
 """A number of the books: when nothing could be done for long (paused, watching, the bot or vCenter away), until when that was, in Unix seconds."""
@@ -228,6 +234,8 @@ class _News:
         kept = self._draft.leases.get(str(request.number))
         if kept is not None and kept.changed >= self._since and kept.state not in OPEN_LEASE:
             return _After(after, "back")
+        if promise.cause in NOT_THERE:
+            return _After(after, promise.cause, slots=promise.slots)
         asked = (r for _, r in self._went if self._asked(r))
         for other in (*self._requests, *asked):
             if other.place_key < request.place_key and self._same(other, request):

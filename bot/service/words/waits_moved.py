@@ -97,6 +97,12 @@ def _moved_by(t: Telling) -> list[Part]:
             return [who, " took ", cards, " out of the pool"]
         case "aside":
             return [cards, f" {'rest' if t.many else 'rests'}"]
+        case "strange":
+            return [cards, " sit where nobody borrowed them" if t.many else " sits in a machine that did not borrow it"]
+        case "broken":
+            return [cards, f" {'are' if t.many else 'is'} broken and {'come' if t.many else 'comes'} out"]
+        case "none":
+            return ["I see too few cards that I may lend"]
         case "hindered":
             return [f"nothing can be given to {t.vm} just now"]
         case "own":
