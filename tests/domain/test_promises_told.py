@@ -121,6 +121,22 @@ def test_who_is_urgent_and_has_it_at_once_is_named_and_nobody_who_had_one_before
     assert [(n.reason, n.who) for n in told] == [("urgent", "carol")]
 
 
+def test_who_waits_for_a_card_of_their_own_that_they_keep_is_told_so_and_nobody_else_is_blamed() -> None:
+    """It is over its time with her, and no night takes it for herself alone: that others have theirs for long is not why."""
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    world.do(lambda d: set_aside(d, d.cards["T4-4"], AsideWhy.DRAINED, "hot", "dana"))
+    world.give("vm-train", ("T4-1", "T4-2"), "for 30h")
+    own = world.give("vm-python", ("T4-3",), "for 30h")
+    world.release("ada", own.label, None, "ask me first")
+    world.pass_time(MIN, MIN)
+    ask(world, "ada", "vm-python-2", 1, "nights even if busy", "for 2h")
+    world.pass_time(46 * HOUR, 9 * MIN)  # in longer steps the bot would have been away
+    assert not world.told(NewsKind.WAIT_MOVED, "ada")
+    ask(world, "bob", "vm-r", 1, "any time today", start=world.now + 10 * HOUR)
+    world.pass_time(MIN, MIN)
+    assert [(n.reason, n.who) for n in world.told(NewsKind.WAIT_MOVED, "ada")] == [("own", "ada")]
+
+
 def test_who_goes_first_since_somebody_cannot_be_asked_is_named_also_if_they_keep_to_others() -> None:
     world = World(policy=Policy(level="act", pool_share=1.0))
     for slot in ("T4-3", "T4-4"):

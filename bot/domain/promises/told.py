@@ -253,9 +253,15 @@ class _News:
             past = its.place_key > self._first(request).place_key
             if past and self._same(its, request) and not self._keeps_to(lease, request):
                 return _After(after, "first", lease.person)
-        if promise.who == request.person:
-            return _After(after, "own", promise.who)
+        if promise.who == request.person or self._waits_for_own(request, at):
+            return _After(after, "own", request.person)
         return _After(after, "away") if _was_still(self._draft, request) else _After(after, "lease", promise.who)
+
+    def _waits_for_own(self, request: Request, since: datetime) -> bool:
+        """Whether a card that its person gave back before then is not out yet: no night takes it for them alone."""
+        mine = (x for x in leases_to(self._draft, request.person) if x.kind == request.kind)
+        back = (x for x in mine if x.state is LeaseState.RETURNING and x.counts_from <= since)
+        return any(meet(self._draft, x.machine, request.machine) for x in back)
 
     def _same(self, other: Request, request: Request) -> bool:
         """Whether another one is in the same line."""
