@@ -554,13 +554,14 @@ def test_19_clone_of_a_machine_with_a_card(template: bool, registered: bool) -> 
 def test_20_two_owners_leases_on_one_machine() -> None:
     world = World()
     world.do(lambda d: pool.set_owners(d, d.machines["uuid-vm-r"], ("bob", "carol"), "dana"))
-    one = world.request("bob", "vm-r", 1, "any time today").number
-    other = world.request("carol", "vm-r", 1, "any time today")
-    assert other.number == one, "the same machine and kind already waits: said again it changes that request"
+    one = world.request("bob", "vm-r", 1, "any time today", because="his").number
+    two = world.request("carol", "vm-r", 1, "any time today", because="hers").number
+    assert one != two and world.req(one).because == "his", "who owns the machine, too, changes nobody's request"
+    assert world.request("bob", "vm-r", 1, "tonight").number == one, "said again by its person it changes that one"
+    world.agree("bob", "vm-r", "any time today", str(one))
     world.until(lambda: str(one) in world.books.leases and state(world, one) is LeaseState.ACTIVE, 30 * MIN)
-    two = world.request("carol", "vm-r", 1, "any time today").number
     world.until(lambda: str(two) in world.books.leases and state(world, two) is LeaseState.ACTIVE, 30 * MIN)
-    assert len(world.vms["vm-r"].cards) == 2
+    assert len(world.vms["vm-r"].cards) == 2 and world.acts("vm-r").count("shutdown") == 1, "one power cycle for both"
     world.release("bob", str(one), None, "now")
     world.until(lambda: state(world, one) is LeaseState.ENDED, 30 * MIN)
     world.pass_time(5 * MIN)
