@@ -30,7 +30,7 @@ def test_a_time_for_a_restart_that_was_given_up_says_so_and_is_announced_as_hard
     house.clock.forward(seconds=20)
     before = len(house.voice.posts)
     answer = text_of(house.say("bob", "window vm-r now hard"))
-    assert "Nothing asks for a restart" not in answer
+    assert "Nothing needs a restart" not in answer
     assert "For: T4-1 in." in answer and "is still on" in answer
     house.round()
     for who in (BOB, CAROL):
@@ -48,7 +48,14 @@ def test_a_time_that_is_named_while_it_restarts_is_for_after_that(house: House) 
     house.say("bob", "request 1 restart now")
     to_state(house, MoveState.PROVING)
     answer = text_of(house.say("bob", "window vm-r tonight"))
-    assert "is just being restarted" in answer and "Nothing asks" not in answer
+    assert "vm-r was restarted just now, and what it got is still looked at; this is for a restart after" in answer
+    assert "Nothing needs a restart" not in answer
+
+
+def test_a_time_that_is_named_while_it_starts_is_for_after_that(house: House) -> None:
+    house.say("bob", "request 1 restart now")
+    to_state(house, MoveState.STARTING)
+    assert "vm-r is just being restarted, and that goes on as it is" in text_of(house.say("bob", "window vm-r tonight"))
 
 
 def off_by_us(house: House) -> None:

@@ -57,6 +57,11 @@ def test_a_named_window_is_for_the_request_that_waits(house: House) -> None:
     assert agreements(house) == [], "it ends with what it was for"
 
 
+def test_a_time_that_nothing_needs_yet_restarts_nothing(house: House) -> None:
+    answer = text_of(house.say("bob", "window nights"))
+    assert "Nothing needs a restart of vm-r now, and without need there is none." in answer
+
+
 def test_a_standing_window_is_for_anything(house: House) -> None:
     house.say("bob", "request 1")
     house.say("bob", "window nights")

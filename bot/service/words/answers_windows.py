@@ -137,6 +137,8 @@ def _running(scene: Scene, machine: str, vm: str) -> LineOf | None:
         return ln(f"{vm} is off and does not start just now. This is for a restart after that.")
     if move.state is MoveState.STOPPING:
         return ln(f"{vm} is just shutting down, by what was agreed before; this is for a restart after that.")
+    if move.state is MoveState.PROVING:
+        return ln(f"{vm} was restarted just now, and what it got is still looked at; this is for a restart after that.")
     return ln(f"{vm} is just being restarted, and that goes on as it is; this is for a restart after that.")
 
 
