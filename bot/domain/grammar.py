@@ -319,6 +319,9 @@ class _Ear:
         if self.at + 1 < len(self.words) and (name := self._machine_at(self.at + 1)):
             self._take_machine(*name, skip=1)
             return True
+        if self.at + 1 < len(self.words) and self._person(self.words[self.at + 1]):
+            self.at += 1  # adopt T4-1 for @bob
+            return True
         return self._take_length(
             self.at + 1, self._run(self.at + 1, duration), self._run(self.at + 1, _day_of), hints.for_hint
         )
@@ -397,6 +400,11 @@ class _Ear:
             self.refs.append(ref)
         self.at += 1
         return True
+
+    def _person(self, raw: str) -> bool:
+        """Whether somebody is meant, by an id or as `@bob`."""
+        ref = self._ref(raw.rstrip(",;"), _bare_word(raw))
+        return ref is not None and ref.kind in (RefKind.PERSON, RefKind.NAME)
 
     def _ref(self, raw: str, word: str) -> Ref | None:
         if found := _LABEL.fullmatch(word):

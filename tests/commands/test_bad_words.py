@@ -92,3 +92,9 @@ def test_the_verb_that_was_typed_is_suggested(house: House, line: str, works: st
 
 def test_a_part_is_named_with_all_its_letters(house: House) -> None:
     assert "There is no request #1bb." in text_of(house.say("ada", "release #1bb"))
+
+
+@pytest.mark.parametrize("name", ["@ada", "<@U1ADA>", "<@U1ADA|ada>", "@ADA,"])
+def test_for_somebody_is_about_them(house: House, name: str) -> None:
+    assert "I do not see T4-2 on exactly one machine" in text_of(house.say("dana", f"adopt T4-2 for {name}"))
+    assert "What works: request 1 on vm-r" in text_of(house.say("bob", f"request 1 for {name}"))
