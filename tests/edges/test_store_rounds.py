@@ -4,26 +4,33 @@ looks at each: asked of every round of random histories. So nothing that makes l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import clockback, settling
+from bench.crowd import NOW, crowd
+from bench.crowd import Crowd as Site
+from bot.domain import clockback, leases, settling
 from bot.domain.decide import decide
 from bot.domain.draft import Changes, Draft, key_of, tables
+from bot.domain.model import LeaseState
 from bot.domain.planner import hindered, lots, turns
 from bot.edges.store import books as shelf
 from tests.domain import world as worlds
 from tests.domain.test_histories import History
+from tests.domain.test_long_line import SITES
 from tests.domain.test_modes_histories import ModesHistory
 from tests.domain.test_why_histories import Crowd
 from tests.domain.world import World
+
+leases_settle = sys.modules["bot.domain.leases.settle"]  # the room calls its function by the same name
 
 
 class Always(clockback.Last):
@@ -48,6 +55,7 @@ def long_way() -> Iterator[None]:
         patch.setattr(lots.Lot, "_only_at_home", staticmethod(lambda _: False))
         patch.setattr(settling, "_is_to_come", lambda *_: False)
         patch.setattr(turns, "_lent_out", lambda _: frozenset())
+        patch.setattr(leases_settle, "_written_on", lambda _: None)
         yield
 
 
@@ -94,6 +102,22 @@ def test_the_short_way_decides_what_the_long_one_does(kind: type[History], seed:
 def test_it_does_so_in_many_histories(kind: type[History]) -> None:
     for seed in range(6):
         play(kind, seed, 40)
+
+
+@pytest.mark.parametrize("made", SITES)
+def test_nor_do_they_differ_where_many_wait_on_many_hosts(made: Callable[[Site], Site]) -> None:
+    """Round after round; in between a card comes back early on one of the hosts."""
+    site = made(crowd(96, hosts=8))
+    kept = shelf.Kept(1, site.books, NOW, None)
+    for n in range(1, 5):
+        draft = Draft(kept.books, NOW + n * timedelta(seconds=15))
+        works = [x for x in draft.leases.values() if x.state is LeaseState.ACTIVE]
+        if works:
+            leases.release(draft, works[n % len(works)], None, works[n % len(works)].person)
+        kept = shelf.apply(kept, draft.changes(), frozenset(), draft.now)
+        draft = Draft(kept.books, draft.now)
+        both(draft, replace(site.seen, at=draft.now), {}, site.people, site.policy, "run")
+        kept = shelf.apply(kept, draft.changes(), draft.books.said | draft._said, draft.now)
 
 
 def test_what_passes_somebody_by_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

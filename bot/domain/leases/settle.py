@@ -16,17 +16,23 @@ from bot.domain.leases.moving import moving
 from bot.domain.leases.reserved import reserved
 from bot.domain.leases.returning import returning
 from bot.domain.lifecycle import OPEN_LEASE, On
-from bot.domain.model import Lease, LeaseState, Machine, Rest, RestWhy
+from bot.domain.model import Agreement, Card, Lease, LeaseState, Machine, Move, Request, Rest, RestWhy
 from bot.domain.news import News, NewsKind
+from bot.domain.shelves import place, place_of
 
 
 def settle(draft: Draft, ctx: Round) -> None:
     """Take a look, the guests' words and the time into every open lease."""
+    hosts = _written_on(draft) if ctx.again else None
+    if hosts is not None and not hosts:
+        return  # as in nearly every round: the same look says what it said
     for label in sorted(draft.leases):
         lease = draft.leases[label]
         if lease.state not in OPEN_LEASE or (ctx.again and _is_settled(draft, lease)):
             continue
         machine = draft.machines.get(lease.machine)
+        if hosts is not None and place_of(machine) not in hosts:
+            continue
         if machine is None or machine.gone:
             _lost(draft, ctx, lease, machine, "its machine is gone")
             continue
@@ -44,6 +50,25 @@ def settle(draft: Draft, ctx: Round) -> None:
             case _:
                 returning(draft, ctx, lease)
     broken.settle(draft, ctx)
+
+
+def _written_on(draft: Draft) -> frozenset[str] | None:
+    """The hosts of whose machines or cards anything was written in this round; None: of one whose host is not known. A lease is decided by what is
+    on its host alone, so that the same look says nothing new of one on another."""
+    hosts = {place(c.vcenter, c.host) for c in map(draft.cards.__getitem__, draft.touched(Card))}
+    machines = set(draft.touched(Machine))
+    for noun, now, before in (
+        (Request, draft.requests, draft.books.requests),
+        (Lease, draft.leases, draft.books.leases),
+        (Move, draft.moves, draft.books.moves),
+        (Agreement, draft.agreements, draft.books.agreements),
+    ):
+        for key in draft.touched(noun):
+            machines |= {values[key].machine for values in (now, before) if key in values}
+    hosts |= {
+        place_of(m) for uuid in machines for m in (draft.machines.get(uuid), draft.books.machines.get(uuid, None))
+    }
+    return None if "" in hosts else frozenset(hosts)
 
 
 def _is_settled(draft: Draft, lease: Lease) -> bool:
