@@ -32,7 +32,7 @@ _NOTHING = dict.fromkeys(map(ord, INVISIBLE))
 
 def visible(text: str) -> str:
     """The text without them."""
-    return text.translate(_NOTHING)
+    return text if text.isascii() else text.translate(_NOTHING)  # none of them is in ASCII
 
 
 def shows(text: str) -> bool:
