@@ -312,6 +312,8 @@ WERE = (
     2060,
     2085,
     2329,
+    2815,
+    2843,
 )
 """Worlds in which a promise was broken once: by what is kept twice, by who is next, by who rests, by a night that was not agreed any more, by
 what is spare, by an offer under an old number."""

@@ -294,6 +294,29 @@ def test_for_a_booking_work_on_what_is_spare_is_waited_for_from_its_time_on() ->
     assert turn(spare=True) == MIN + policy.running_work + policy.stuck_return
 
 
+def test_who_takes_fewer_may_have_more_than_a_share_when_all_of_it_is_there() -> None:
+    """With one card they are within it, with both they are not: what is over it is spare, and goes back first for a booking behind."""
+    world = World(policy=Policy(level="act", pool_share=0.25))
+    first = Request(50, "carol", "T4", 2, "uuid-vm-train", MONDAY_10, partly=True)
+    found = play(world, changed(world.books, requests={50: first})).line_of(first)
+    assert not found.floats and found._shares.beyond == {50}
+    worst = Worst(Nightly(), [(MONDAY_10, False, "", "")], ["UTC"])
+    worst.lend_spare()
+    booked = Request(2, "bob", "T4", 1, "vm", MONDAY_10, terms=Terms(Length(HOUR)), start=MONDAY_10 + DAY)
+    policy = Nightly().policy
+    assert worst.turn(booked) == MONDAY_10 + DAY + MIN + policy.running_work + policy.stuck_return
+
+
+def test_of_a_time_that_was_named_after_the_card_was_there_only_what_was_left_counts() -> None:
+    world = World(policy=Policy(level="act"))
+    lease = working(world, "vm-r", ("T4-1",), state=LeaseState.RESERVED, free_since=MONDAY_10 - 12 * HOUR)
+    world.agree("bob", "vm-r", "nights even if busy")
+    found = play(world, changed(world.books, leases={lease.label: lease}))
+    named = list(world.books.agreements.values())
+    latest = found.latest_reserved(found.books.leases[lease.label], named)
+    assert latest is not None and latest > world.now, "not the night that was over"
+
+
 # ---- what others may count on -------------------------------------------------------------------------------------
 
 

@@ -71,7 +71,9 @@ class Line:
         heeds = self._play.passed_by(request)
         if heeds not in self._worst_walks:
             play = self._play.heeding(heeds)
-            self._worst_walks[heeds] = _walk_worst(play, self._queued, self._like, self.floats | self._rests)
+            self._worst_walks[heeds] = _walk_worst(
+                play, self._queued, self._like, self.floats | self._rests, self._shares.beyond
+            )
         while (heeds, request.number) not in self._worst:
             found, turn = next(self._worst_walks[heeds])
             self._worst[heeds, found] = turn
@@ -87,11 +89,13 @@ def _walk_likely(frees: Frees, waits: list[Request], free: list[Free]) -> Iterat
 
 
 def _walk_worst(
-    play: Play, waits: list[Request], like: Request, floats: Set[int]
+    play: Play, waits: list[Request], like: Request, floats: Set[int], beyond: Set[int]
 ) -> Iterator[tuple[int, datetime | None]]:
     state = Worst(play, play.worst_of_line(like), play.zones, play.lends_spare(like))
     for request in waits:
         yield request.number, state.turn(request)
+        if request.number in beyond:
+            state.lend_spare()
         if request.number in floats:
             state.float(request)
         else:
@@ -104,6 +108,7 @@ class Shares:
     def __init__(self, play: Play, like: Request, queued: list[Request]) -> None:
         self.over: set[int] = set()  # now, and others wait
         self.floats: set[int] = set()  # maybe
+        self.beyond: set[int] = set()  # maybe with all they want: what is over it is spare then
         caps = Caps(play.sheet, play.policy, like.kind, like.machine)
         mine, teams = Counter[PersonId](), Counter[str]()
         for request in queued:
@@ -116,5 +121,7 @@ class Shares:
                 self.over.add(request.number)
             if replace(share, has=share.has + mine[request.person], team_has=share.team_has + team).over(needs):
                 self.floats.add(request.number)
+            if replace(share, has=share.has + mine[request.person], team_has=share.team_has + team).over(request.count):
+                self.beyond.add(request.number)
             mine[request.person] += request.count
             teams[request.team] += request.count

@@ -163,8 +163,9 @@ class Play(Frees):
             return None
         free = max(known)
         takes = self._takes(lease.machine)
-        found = (self.next_window([a], lease.machine, free) for a in named)
-        return max((max(w[1].start, free) + takes for w in found if w is not None), default=None)
+        since = {a.number: max(free, a.made) for a in named}  # no time is used that was over when it was named
+        found = ((self.next_window([a], lease.machine, since[a.number]), since[a.number]) for a in named)
+        return max((max(w[1].start, at) + takes for w, at in found if w is not None), default=None)
 
     def _there_for(self, lease: Lease, slot: SlotId) -> datetime | None:
         """When a device that a lease has, or is next for, is free for it at worst; since when, if it is."""

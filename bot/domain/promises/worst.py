@@ -105,6 +105,10 @@ class Worst:
             self._floats.append(request)
             self._set_apart(self._count(request))
 
+    def lend_spare(self) -> None:
+        """Somebody may get more than their share: what is over it is lent only while nobody else wants it."""
+        self._spare = True
+
     def _is_lost(self, needs: int) -> bool:
         """Whether nothing can be said any more: too little is left without those who float, and these are too many."""
         self._lost = self._lost or (needs > len(self._free) and len(self._floats) > MOST_FLOAT)
