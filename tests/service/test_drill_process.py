@@ -60,6 +60,8 @@ class Place:
         while not until():
             assert time.monotonic() < end, "it did not come to that"
             self.tick()
+            if until():
+                return  # at once: a drill that sees it first goes on, and what was looked for is over
             self.house.store.changed()
             time.sleep(0.02)
 
