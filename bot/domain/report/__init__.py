@@ -6,7 +6,7 @@ hours in which they were known (a property test asks). It must not know what is 
 
 from bot.domain.report.periods import Period, days_of, last_month, last_week, this_week, today
 from bot.domain.report.reckon import reckon
-from bot.domain.report.values import LENT, POOL, Cell, Known, Nudges, Promises, Report, What, hours_of
+from bot.domain.report.values import LENT, POOL, Cell, Known, Nudges, Promises, Report, What
 
 __all__ = [
     "LENT",
@@ -19,7 +19,6 @@ __all__ = [
     "Report",
     "What",
     "days_of",
-    "hours_of",
     "last_month",
     "last_week",
     "reckon",

@@ -145,11 +145,6 @@ class Report:
         return not self.asked and not self.waits and not self.sum(*LENT, What.KEPT, What.WAITING)
 
 
-def hours_of(amount: Amount | timedelta) -> float:
-    """Microseconds, or a length, in hours."""
-    return float((amount / timedelta(hours=1)) if isinstance(amount, timedelta) else amount / 3_600_000_000)
-
-
 def percentile(lengths: Sequence[timedelta], share: Fraction) -> timedelta | None:
     """The shortest of some lengths (in order) that at least so many of them do not exceed; None: there are none."""
     return lengths[max(0, -(-len(lengths) * share // 1) - 1)] if lengths else None

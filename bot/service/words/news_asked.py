@@ -6,7 +6,6 @@ machine, if they left), never to the channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from bot.domain.asked import Inquiry
@@ -299,8 +298,3 @@ def _first_come(t: Telling) -> list[Part]:
     """That it is said once, and kept for nobody."""
     since: Part = [" on ", When(t.item.until)] if t.item.until is not None else ""
     return ["You wanted to hear it", since, "; I say it this once, and keep nothing for you: who asks first has it."]
-
-
-def free_words(kind: str, slots: Sequence[str]) -> str:
-    """``2 T4``: how many are free."""
-    return f"{len(slots)} {kind_words(kind, len(slots))}"
