@@ -1,4 +1,4 @@
-"""Whether somebody may go past those who have to wait. Pure arithmetic, in O(log n) a question.
+"""Whether somebody may go past those who have to wait. Pure arithmetic, in one pass over those who stand before.
 
 Used by the planner, for each line of a kind on a host, and by the replay of traces, which plays the same rule over months. One who waits for more
 devices than are free has a *shadow*: the start that is promised, and how many devices will be over then. Past them goes only who is surely

@@ -6,6 +6,7 @@ is given over it then is spare. It gives and takes nothing.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from math import ceil
@@ -26,7 +27,7 @@ class Share:
 
     most: int  # devices that the person may have
     has: int  # and has, or is offered
-    team_most: int  # the same of the team
+    team_most: int  # the same of the team; without one no bound
     team_has: int  # 0 without a team
 
     @property
@@ -76,7 +77,7 @@ class Caps:
         return Share(
             self.most,
             self._has[whose.person],
-            self._team_most if team else self.most + self._team_most,
+            self._team_most if team else sys.maxsize,
             self._team_has[team] if team else 0,
         )
 

@@ -97,7 +97,7 @@ def test_who_would_not_be_back_in_time_reads_the_rule_the_people_the_times_and_w
     told = text_of(house.say("ada", "why"))
     past = next(line for line in told.splitlines() if line.startswith("This goes past"))
     assert past.startswith("This goes past U3CAROL, who waits for 2 cards: so it ends ")
-    assert ", and vm-python restarts by 17 17:" in past
+    assert ", and vm-python restarts then, by 17 17:" in past
     assert past in text_of(asked).splitlines(), "all of it is read before it is given"
     assert "when you say; if not within 24 h" not in text_of(asked)
 

@@ -115,6 +115,12 @@ def test_a_share_by_hand() -> None:
     assert (team.over(1), team.over(3)) == ({Rule.TEAM_CAP}, {Rule.CAP, Rule.TEAM_CAP})
 
 
+def test_whoever_is_in_no_team_has_no_share_of_one() -> None:
+    world = teams(team_leaves=3)
+    bob, carol = ask(world, "bob", "vm-r"), ask(world, "carol", "vm-train")
+    assert Rule.TEAM_CAP in caps(world).share(bob).over(9) and Rule.TEAM_CAP not in caps(world).share(carol).over(9)
+
+
 # ---- a team
 
 

@@ -16,7 +16,7 @@ from tests.service.words_rules import check
 FOUR = w.request(10, w.CAROL, w.TRAIN, 4, asked=w.NOW - w.H)
 ASKED = w.request(state=RequestState.LEASED, asked=w.NOW)
 PASSING = Passing(10, w.NOW + 20 * w.H, w.NOW + 26 * w.H)
-GOES_PAST = "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and vm-r restarts by tomorrow 16:40, even if something runs"
+GOES_PAST = "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and vm-r restarts then, by tomorrow 16:40, even if something runs"
 
 
 def told(kind: NewsKind, lease: Lease, *others: object) -> str:

@@ -21,7 +21,9 @@ URGENT = w.request(
 )
 
 
-def moved(reason: str, likely: datetime | None, latest: datetime | None, was: datetime | None = LATEST) -> str:
+def moved(
+    reason: str, likely: datetime | None, latest: datetime | None, was: datetime | None = LATEST, who: str = w.CAROL.id
+) -> str:
     """What bob reads, who was told ``LIKELY`` and ``was``."""
     mine = w.request(promised=Promised(w.NOW, likely, latest, "behind"))
     news = News(
@@ -29,7 +31,7 @@ def moved(reason: str, likely: datetime | None, latest: datetime | None, was: da
         w.BOB.id,
         request=mine,
         reason=reason,
-        who=w.CAROL.id,
+        who=who,
         slots=("T4-4",),
         likely=LIKELY,
         until=was,
@@ -57,6 +59,18 @@ def test_each_cause_has_its_words_with_times_that_are_known_or_not(reason: str) 
     assert "When it is your turn I do not know any more: " in moved(reason, None, None)
     assert "; at the latest I cannot say any more: " in moved(reason, LIKELY, None)
     assert "at the latest" not in moved(reason, LIKELY + w.H, None, None), "there was none"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("urgent", "you asked urgently yourself, and that goes first"),
+        ("again", "another request of yours goes first"),
+        ("team", "another request of yours goes first"),
+    ],
+)
+def test_whose_own_other_request_goes_first_is_told_so(reason: str, said: str) -> None:
+    assert f": {said}." in moved(reason, LIKELY, LATEST + w.H, who=w.BOB.id)
 
 
 def test_no_two_causes_have_the_same_words() -> None:

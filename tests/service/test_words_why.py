@@ -176,7 +176,7 @@ def test_what_is_offered_is_told_as_its_turn_whatever_the_decision_says() -> Non
 
 PASSED_BY = Passing(13, w.NOW + 20 * w.H, w.NOW + 26 * w.H)
 GOES_PAST = (
-    "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and vm-r restarts by tomorrow 16:40, "
+    "This goes past carol, who waits for 4 cards: so it ends tomorrow 10:40 at the latest, and vm-r restarts then, by tomorrow 16:40, "
     'even if something runs; "not now" does not move that.'
 )
 

@@ -147,7 +147,7 @@ def first_passed(places: Places, request: Request, since: datetime) -> Request |
 def was_before(other: Request, request: Request, since: datetime) -> bool:
     """Whether somebody was before a request in line at that moment: whoever came back to an old place since had its turn then, or had lost it,
     and waited for nothing."""
-    if (other.in_line or other.asked) > since:
+    if max(other.asked, other.in_line or other.asked) > since:
         return False
     later = any(s.said is not None and s.said > since for s in other.shifts)
     then = (

@@ -20,7 +20,7 @@ BASE, OURS = "fifo-manual", "gpubot"
 MEANS = {
     "fifo-manual": "first come, first served; cards come back when people give them back",
     "fifo-take-back": "the same, and a card is taken back some time after the work",
-    "gpubot-nudge": "the bot's order; nothing is taken back, people are asked 30 min after the work",
+    "gpubot-nudge": "the bot's order; nothing is taken back before its end, people are asked 30 min after the work",
     "gpubot": "the bot's order; people are asked, and then a card is taken back",
     "clairvoyant": "the bot's order; a card comes back in the moment in which the work ends, which nobody can know",
     "idle of held": "share of the hours for which cards are held: after the work, until they are back",

@@ -273,9 +273,11 @@ def terms_line(scene: Scene, machine: Machine | None, firm: bool = False) -> Lin
         else ""
     )
     vm, late, night = name_of(machine), span_of(scene.policy.stuck_return), next_night(scene.policy)
+    if firm:
+        return ln("Terms: back at the end, for certain.", sooner)
     return ln(
         f"Terms: back at the end if somebody waits. For that {vm} restarts when you say",
-        f"; if not within {late}, {night}." if night and not firm else ".",
+        f"; if not within {late}, {night}." if night else ".",
         sooner,
     )
 

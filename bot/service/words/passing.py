@@ -15,7 +15,7 @@ from bot.service.words.common import Part, command, ln, name_of, window_words
 def passing_line(
     books: Books, passing: Passing | None, machine: MachineId, policy: Policy, reader: PersonId = ""
 ) -> LineOf | None:
-    """``This goes past carol, who waits for 4 cards: so it ends … at the latest, and vm-r restarts by …``; None: it goes past nobody.
+    """``This goes past carol, who waits for 4 cards: so it ends … at the latest, and vm-r restarts then, by …``; None: it goes past nobody.
 
     Read before anything is accepted, and again with each message about it: the same words, so that nothing in them is new later.
     """
@@ -27,7 +27,7 @@ def passing_line(
     waits = f"{'which' if who == 'your own request' else 'who'} waits{many}"
     vm, by = name_of(books.machines.get(machine)), When(passing.back_by)
     out: list[Part] = (
-        [f", and {vm} restarts by ", by, ', even if something runs; "not now" does not move that.']
+        [f", and {vm} restarts then, by ", by, ', even if something runs; "not now" does not move that.']
         if policy.level == "act"
         else [", and is out again ", by, ", even if something runs."]
     )

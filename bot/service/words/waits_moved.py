@@ -74,10 +74,17 @@ def _place_now(t: Telling) -> str:
 
 def _urgently(t: Telling) -> list[Part]:
     """Who asked urgently, with the reason, which is public."""
+    if _own(t):
+        return ["you asked urgently yourself, and that goes first"]
     who: Part = t.other if t.other_known else "somebody"
     theirs = (r for r in line_of(t.books, t.request) if r.person == t.item.who and r.urgent) if t.request else iter(())
     why = next((r.because for r in theirs if r.because), "")
     return [who, " asked urgently", [" (", said(why, 80), ")"] if why else None, ", and goes first"]
+
+
+def _own(t: Telling) -> bool:
+    """Whether what came before is the reader's own, by another request."""
+    return t.item.who == t.item.to and not t.public
 
 
 def _moved_by(t: Telling) -> list[Part]:
@@ -87,6 +94,8 @@ def _moved_by(t: Telling) -> list[Part]:
     match t.item.reason:
         case "urgent":
             return _urgently(t)
+        case "team" | "again" if _own(t):
+            return ["another request of yours goes first"]
         case "team":
             return [who, " goes first: their team has less than its part"]
         case "again":
