@@ -68,6 +68,13 @@ def test_until_when(house: House, words: str, length: Length) -> None:
     assert only(house).terms.length == length
 
 
+def test_a_time_that_may_be_over_before_its_turn_says_what_counts_then(house: House) -> None:
+    later = " or, if it comes only after that, until 18:00 of the next working day."
+    house.lend("vm-python", "T4-1", "T4-2", "T4-3", "T4-4", until="until fri 18:00")
+    assert later in " ".join(text_of(house.say("bob", "request 1 until thu 12:00")).split())
+    assert later not in " ".join(text_of(house.say("carol", "request 1 for 8h")).split())
+
+
 @pytest.mark.parametrize(
     "words", ["restart tonight", "restart now", "restart any time today", "restart when done", "tonight"]
 )

@@ -215,7 +215,12 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     vm, them = name_of(machine), "it" if request.count == 1 else "they"
     seen = Sight(scene.books, scene.seen, {}).machine(request.machine)
     after = " after that" if ahead(request, scene.now) and request.terms.length == Length() else ""
-    end: list[Part] = ["yours ", until_words(request.terms.length, scene.policy), after]
+    end: list[Part] = [
+        "yours ",
+        until_words(request.terms.length, scene.policy),
+        after,
+        _later(scene, request, promise),
+    ]
     come = "comes" if request.count == 1 else "come"
     if is_off(scene, request):
         return [
@@ -245,6 +250,15 @@ def _restart_lines(scene: Scene, request: Request, machine: Machine | None, prom
     if scene.seen is not None and seen is None:
         lines.append(ln(f"I cannot see {vm} in vCenter now; before I do, nothing happens."))
     return lines
+
+
+def _later(scene: Scene, request: Request, promise: Promise | None) -> list[Part]:
+    """What counts when the time until which they are wanted has passed before they come, if that may be."""
+    until = request.terms.length.until
+    if promise is None or until is None or (promise.latest is not None and promise.latest < until):
+        return []
+    they = "it comes" if request.count == 1 else "they come"
+    return [f" or, if {they} only after that, ", until_words(Length(), scene.policy)]
 
 
 def ends_of(agreement: Agreement | None) -> tuple[datetime, ...]:
