@@ -31,7 +31,7 @@ from bot.domain.model import (
 )
 from bot.domain.near import host_of
 from bot.domain.policy import Policy
-from bot.domain.slots import Places, has_kind, kinds_of, parts, size_of
+from bot.domain.slots import Places, has_kind, in_pool, kinds_of, parts, size_of
 from bot.domain.spoken import lasting_words
 from bot.domain.waiting import Account, Shift, ShiftWhy, Team
 
@@ -312,7 +312,7 @@ class _Demand:
 
 def _good(draft: Draft, card: Card, kind: str) -> Iterable[SlotId]:
     """The free slots for a kind of one card that may be lent, as it is booked now."""
-    if card.aside is not None or card.doubted:
+    if not in_pool(card):
         return ()
     if card.mode is Mode.VGPU and size_of(draft, card) not in (None, kind):
         return ()

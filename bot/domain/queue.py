@@ -36,7 +36,7 @@ from bot.domain.near import Near, host_of, near
 from bot.domain.news import News, NewsKind
 from bot.domain.policy import Policy
 from bot.domain.shelves import Line, S
-from bot.domain.slots import Places, all_of, card_name, has_kind, kinds, open_of, parts, rivals
+from bot.domain.slots import Places, all_of, card_name, has_kind, in_pool, kinds, open_of, parts, rivals
 from bot.domain.times import Which, WindowWish
 from bot.domain.vgpu import gigabytes
 from bot.domain.waiting import Shift, ShiftWhy
@@ -458,4 +458,4 @@ def _wanted(books: Places, kind: str, now: datetime) -> int:
 
 def _good(books: Places, kind: str) -> list[SlotId]:
     """The slots of a kind that may be lent as the cards are booked now."""
-    return [s for s in open_of(books, kind) if (c := books.cards[card_name(s)]).aside is None and not c.doubted]
+    return [s for s in open_of(books, kind) if in_pool(books.cards[card_name(s)])]

@@ -151,6 +151,14 @@ def open_of(places: Places, kind: str, host: tuple[str, str] | None = None) -> l
     return [slot for _, slot in sorted(found)]
 
 
+def in_pool(card: Card) -> bool:
+    """Whether it may be lent, as the books have it: not set aside, not doubted, and, while nobody had it, seen where it can be taken from.
+
+    Of a vGPU card a part may be free beside what somebody runs on another, so for these the last is not asked.
+    """
+    return card.aside is None and not card.doubted and (not card.stands or card.mode is Mode.VGPU)
+
+
 def assignment(places: Places, slot: SlotId, kind: str) -> Assignment:
     """What stands in a machine's settings for it."""
     card = card_of(places, slot)

@@ -289,3 +289,22 @@ def test_planned_starts_are_in_order_and_by_what_is_due() -> None:
     start = found[first]
     assert start == world.lease(1).end + world.policy.last_call + world.policy.usual_first  # type: ignore[operator]
     assert found[second] is not None and found[second] > start  # type: ignore[operator]
+
+
+# ---- who really waits
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_card_that_somebody_put_elsewhere_by_hand_does_not_lie_free_for_who_waits(elsewhere: bool) -> None:
+    world = World(policy=Policy(level="act", pool_share=1.0))
+    if elsewhere:
+        world.vms["vm-train"].cards.add(world.card("T4-4").pci)
+    lease = world.give("vm-python", ("T4-1", "T4-2", "T4-3"), "for 2h")
+    world.pass_time(5 * MIN, MIN)
+    bob = ask(world, "bob", "vm-r", 1)
+    world.pass_time(10 * MIN, MIN)
+    assert (world.req(bob.number).state is QUEUED) is elsewhere, "T4-4 is his, if it is there"
+    assert queue.contended(world.books, "T4", "uuid-vm-r") is elsewhere
+    world.pass_time(3 * HOUR, 10 * MIN)
+    left = world.books.leases[lease.label]
+    assert (left.state is RETURNING or left.state is LeaseState.ENDED, left.over_time) == (elsewhere, not elsewhere)
