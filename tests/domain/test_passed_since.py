@@ -9,8 +9,9 @@ from bot.domain import queue
 from bot.domain.leases.ends import queue_again
 from bot.domain.model import AgreementState, LeaseState, Request, RequestState
 from bot.domain.news import NewsKind
-from bot.domain.planner.back import waits_for
+from bot.domain.planner.back import waits_for, was_before
 from bot.domain.times import read_length
+from bot.domain.waiting import Shift, ShiftWhy
 from tests.domain.world import ZONE, World
 
 MIN, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -104,3 +105,13 @@ def test_who_asks_again_from_the_place_of_a_lost_card_was_not_passed() -> None:
     assert again.asked == old.asked < began < world.now == again.in_line
     world.do(lambda d: queue.withdraw(d, d.requests[2], "bob"))
     assert waits_for(world.books, world.lease(label)) is None
+
+
+def test_who_came_back_to_a_place_and_asked_anew_after_that_is_before_others_only_since_then() -> None:
+    world, label = put_on_past()
+    began, bob, carol = world.lease(label).since, world.req(2), world.req(3)
+    early = (Shift(ShiftWhy.URGENT, -24 * HOUR),)
+    anew = replace(bob, number=90, in_line=began - HOUR, asked=began + HOUR, shifts=early)
+    assert not was_before(anew, carol, began), "what it was before that is not asked for any more"
+    assert was_before(replace(anew, asked=began - MIN), carol, began)
+    assert not was_before(replace(anew, asked=began - MIN, in_line=began + MIN), carol, began)
